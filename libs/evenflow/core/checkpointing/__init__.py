@@ -1,0 +1,1 @@
+"""checkpointing of Evenflow."""

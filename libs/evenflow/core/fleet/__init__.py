@@ -1,0 +1,1 @@
+"""fleet of Evenflow."""

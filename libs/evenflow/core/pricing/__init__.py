@@ -1,0 +1,1 @@
+"""pricing of Evenflow."""

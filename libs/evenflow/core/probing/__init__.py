@@ -1,0 +1,1 @@
+"""probing of Evenflow."""

@@ -1,0 +1,1 @@
+"""queueing of Evenflow."""

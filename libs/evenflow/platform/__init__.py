@@ -1,0 +1,1 @@
+"""platform of Evenflow."""

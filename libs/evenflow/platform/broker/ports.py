@@ -1,0 +1,136 @@
+"""What services use of the log: shaped like aiokafka, offered by Apache Kafka and by the embedded log alike.
+
+Only the methods named here are used anywhere in the product. `Transport` makes them; a service never builds a client
+itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from aiokafka import ConsumerRebalanceListener, ConsumerRecord, TopicPartition
+from aiokafka.structs import OffsetAndMetadata, OffsetAndTimestamp, RecordMetadata
+
+if TYPE_CHECKING:
+    from faststream.kafka import KafkaBroker
+    from faststream.middlewares import BaseMiddleware
+
+Headers = Sequence[tuple[str, bytes]]
+Isolation = Literal["read_committed", "read_uncommitted"]
+Record = ConsumerRecord[bytes | None, bytes | None]
+
+
+class Consumer(Protocol):
+    """A reader, in a consumer group or with partitions assigned by hand."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def subscribe(
+        self,
+        topics: Sequence[str] = (),
+        pattern: str | None = None,
+        listener: ConsumerRebalanceListener | None = None,
+    ) -> None: ...
+    def assign(self, partitions: Iterable[TopicPartition]) -> None: ...
+    def assignment(self) -> set[TopicPartition]: ...
+    async def getone(self, *partitions: TopicPartition) -> Record: ...
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[Record]]: ...
+    async def commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None) -> None: ...
+    async def committed(self, partition: TopicPartition) -> int | None: ...
+    async def position(self, partition: TopicPartition) -> int: ...
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> bool: ...
+    async def seek_to_end(self, *partitions: TopicPartition) -> bool: ...
+    async def seek_to_committed(self, *partitions: TopicPartition) -> dict[TopicPartition, int | None]: ...
+    def pause(self, *partitions: TopicPartition) -> None: ...
+    def resume(self, *partitions: TopicPartition) -> None: ...
+    def paused(self) -> set[TopicPartition]: ...
+    async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]: ...
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]: ...
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]: ...
+    def partitions_for_topic(self, topic: str) -> set[int] | None: ...
+    def highwater(self, partition: TopicPartition) -> int | None: ...
+
+
+class Producer(Protocol):
+    """A writer; with a transactional id it writes in transactions only."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def flush(self) -> None: ...
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> asyncio.Future[RecordMetadata]: ...
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> RecordMetadata: ...
+    async def begin_transaction(self) -> None: ...
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata], group_id: str
+    ) -> None: ...
+    async def commit_transaction(self) -> None: ...
+    async def abort_transaction(self) -> None: ...
+
+
+class TopicSettings(Protocol):
+    """What the log must know to create a topic; the registry of streams provides it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def partitions(self) -> int: ...
+    @property
+    def configs(self) -> Mapping[str, str]:
+        """Kafka's own names: cleanup.policy, retention.ms, max.message.bytes, …"""
+
+
+class Transport(Protocol):
+    """Makes every client of one log. `client_id` names the process in logs and metrics."""
+
+    def broker(self, *, client_id: str, middlewares: Sequence[type[BaseMiddleware]] = ()) -> KafkaBroker: ...
+    def consumer(
+        self,
+        *topics: str,
+        client_id: str,
+        group_id: str | None = None,
+        isolation_level: Isolation = "read_committed",
+        auto_offset_reset: Literal["earliest", "latest", "none"] = "earliest",
+        session_timeout_ms: int = 10_000,
+        max_poll_interval_ms: int = 300_000,
+        sticky: bool = False,
+    ) -> Consumer:
+        """A consumer that never commits by itself. `sticky` picks the sticky assignor (the leader's seat needs it)."""
+
+    def producer(self, *, client_id: str, transactional_id: str | None = None) -> Producer:
+        """An idempotent producer with acks=all; sends are bounded in time by the caller."""
+
+    async def provision(self, topics: Sequence[TopicSettings]) -> None:
+        """Create the topics that are missing; a topic with other settings raises, naming the mend."""
+
+    async def lag(self, group_id: str) -> dict[TopicPartition, int]:
+        """Records between the group's committed offsets and the end, by partition."""
+
+
+class Joinable(Protocol):
+    """Anything started and stopped with its process."""
+
+    def start(self) -> Awaitable[None]: ...
+    def stop(self) -> Awaitable[None]: ...

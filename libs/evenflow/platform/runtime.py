@@ -1,0 +1,43 @@
+"""What one process is given: the only door to time, ids, chance, the log and the stores.
+
+A composition root builds one `Runtime`; the simulation builds one per simulated process. Services never import a
+client library, the wall clock or a random source.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenflow.platform.broker.ports import Transport
+from evenflow.platform.clock import Clock, Ids
+from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
+
+FailPoint = Callable[[str], Awaitable[None]]
+
+
+async def no_fail_point(name: str) -> None:
+    """Production's fail point: nothing happens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The surroundings of one process incarnation.
+
+    `name` is the service's name, `instance` tells its copies and restarts apart. `point` is awaited at named fail
+    points (before and after each commit, publish and store write); production's does nothing.
+    """
+
+    name: str
+    instance: str
+    clock: Clock
+    ids: Ids
+    random: random.Random
+    transport: Transport
+    documents: Documents
+    live: LiveLoad
+    objects: Objects
+    log: Any  # structlog's bound logger: its methods are made at run time
+    point: FailPoint = field(default=no_fail_point)

@@ -1,0 +1,1 @@
+"""testkit of Evenflow."""

@@ -1,0 +1,1 @@
+"""link probe of Evenflow."""
