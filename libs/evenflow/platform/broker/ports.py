@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from aiokafka import ConsumerRebalanceListener, ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.structs import OffsetAndMetadata, OffsetAndTimestamp, RecordMetadata
 
 if TYPE_CHECKING:
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 Headers = Sequence[tuple[str, bytes]]
 Isolation = Literal["read_committed", "read_uncommitted"]
-Record = ConsumerRecord[bytes | None, bytes | None]
+
+
+class Record(Protocol):
+    """One record as read: aiokafka's ConsumerRecord, or the embedded log's."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
 
 
 class Consumer(Protocol):

@@ -79,7 +79,7 @@ class Objects(Protocol):
     async def delete(self, path: str) -> None:
         """Remove; absent is no error."""
 
-    async def list(self, prefix: str) -> list[str]:
+    async def paths(self, prefix: str) -> list[str]:
         """Paths under a prefix ending in '/', in order."""
 
     async def put_version(self, key: str, data: bytes, meta: Mapping[str, Any]) -> ObjectVersion: ...
