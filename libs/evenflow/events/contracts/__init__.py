@@ -1,0 +1,1 @@
+"""Contract classes of event bodies, one file per owning service."""

@@ -1,0 +1,197 @@
+"""The envelope: CloudEvents attributes as record headers, plus correlation, causation and an agent's stamp.
+
+    ce_specversion ce_id ce_source ce_type ce_time ce_subject ce_dataschema content-type
+    correlation_id causation_id tenant traceparent
+    node session sequence attempt member epoch signature      (only where an agent speaks)
+
+Header values are UTF-8 text. `id` is stable: the same fact published again carries the same id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from evenflow.core.errors import FieldRefused
+from evenflow.core.lifecycle.event_types import EventType
+
+SPECVERSION: Final = "1.0"
+DATASCHEMA_PREFIX: Final = "urn:evenflow:"
+HEADER_COUNT_MAX: Final = 64
+HEADER_BYTES_MAX: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStamp:
+    """What an agent signs besides the value's exact bytes. `signature` is hexadecimal; empty before signing."""
+
+    node: str
+    session: str
+    sequence: int
+    attempt: int = 0
+    member: int = 0
+    epoch: int = 0
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Attributes of one event. `time_ms` is the writer's wall clock, for people only."""
+
+    id: str
+    type: str
+    source: str
+    subject: str
+    time_ms: int
+    dataschema: str
+    correlation_id: str
+    causation_id: str = ""
+    tenant: str = ""
+    traceparent: str = ""
+    stamp: AgentStamp | None = None
+
+
+class UnknownMajor(FieldRefused):
+    """The body's major version is not known here: parked, never guessed."""
+
+    code = "unknown-major"
+
+
+def dataschema_of(event_type: str, major: int) -> str:
+    """The dataschema attribute: urn:evenflow:<type>:<major>."""
+    return f"{DATASCHEMA_PREFIX}{event_type}:{major}"
+
+
+def derived_id(*parts: object) -> str:
+    """A stable id for a fact that follows from others: the same parts give the same id in every process."""
+    text = "\x1f".join(str(part) for part in parts)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def time_text(time_ms: int) -> str:
+    """RFC 3339 with milliseconds, UTC."""
+    moment = datetime.fromtimestamp(time_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+
+
+def time_of(text: str) -> int:
+    """Milliseconds of an RFC 3339 time; ValueError when it is none."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time needs its zone")
+    return round(moment.timestamp() * 1000)
+
+
+def to_headers(envelope: Envelope) -> list[tuple[str, bytes]]:
+    """The envelope as record headers."""
+    pairs = [
+        ("ce_specversion", SPECVERSION),
+        ("ce_id", envelope.id),
+        ("ce_source", envelope.source),
+        ("ce_type", envelope.type),
+        ("ce_time", time_text(envelope.time_ms)),
+        ("ce_subject", envelope.subject),
+        ("ce_dataschema", envelope.dataschema),
+        ("content-type", "application/json"),
+        ("correlation_id", envelope.correlation_id),
+    ]
+    if envelope.causation_id:
+        pairs.append(("causation_id", envelope.causation_id))
+    if envelope.tenant:
+        pairs.append(("tenant", envelope.tenant))
+    if envelope.traceparent:
+        pairs.append(("traceparent", envelope.traceparent))
+    if (stamp := envelope.stamp) is not None:
+        pairs += [
+            ("node", stamp.node),
+            ("session", stamp.session),
+            ("sequence", str(stamp.sequence)),
+            ("attempt", str(stamp.attempt)),
+            ("member", str(stamp.member)),
+            ("epoch", str(stamp.epoch)),
+            ("signature", stamp.signature),
+        ]
+    return [(name, value.encode()) for name, value in pairs]
+
+
+def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
+    """Read an envelope; FieldRefused names the header that is missing or wrong.
+
+    A later header of the same name wins. An event type that is not on the closed list is returned as it is: the reader
+    skips and counts it.
+    """
+    if len(headers) > HEADER_COUNT_MAX:
+        raise FieldRefused("headers", f"there are {len(headers)}, at most {HEADER_COUNT_MAX} are read")
+    found: dict[str, str] = {}
+    for name, value in headers:
+        if value is None:
+            raise FieldRefused(f"headers.{name}", "has no value; send an empty text or leave the header out")
+        if len(value) > HEADER_BYTES_MAX:
+            raise FieldRefused(f"headers.{name}", f"is longer than {HEADER_BYTES_MAX} bytes")
+        try:
+            found[name] = value.decode()
+        except UnicodeDecodeError:
+            raise FieldRefused(f"headers.{name}", "is not UTF-8 text") from None
+    event_type = _required(found, "ce_type")
+    event_id = _required(found, "ce_id")
+    if found.get("ce_specversion", SPECVERSION) != SPECVERSION:
+        raise FieldRefused("headers.ce_specversion", f"must be {SPECVERSION}")
+    return Envelope(
+        id=event_id,
+        type=event_type,
+        source=_required(found, "ce_source"),
+        subject=found.get("ce_subject", ""),
+        time_ms=_time(found),
+        dataschema=_dataschema(found, event_type),
+        correlation_id=found.get("correlation_id") or event_id,
+        causation_id=found.get("causation_id", ""),
+        tenant=found.get("tenant", ""),
+        traceparent=found.get("traceparent", ""),
+        stamp=_stamp(found),
+    )
+
+
+def _required(found: dict[str, str], name: str) -> str:
+    value = found.get(name, "")
+    if not value:
+        raise FieldRefused(f"headers.{name}", "is missing; every record carries the CloudEvents attributes as headers")
+    return value
+
+
+def _time(found: dict[str, str]) -> int:
+    try:
+        return time_of(_required(found, "ce_time"))
+    except (ValueError, OverflowError):
+        raise FieldRefused("headers.ce_time", "is not an RFC 3339 time such as 2026-01-01T00:00:00.000Z") from None
+
+
+def _dataschema(found: dict[str, str], event_type: str) -> str:
+    known = {str(member) for member in EventType}
+    value = found.get("ce_dataschema") or dataschema_of(event_type, 1)
+    if event_type in known and value != dataschema_of(event_type, 1):
+        raise UnknownMajor("headers.ce_dataschema", f"is {value[:120]!r}; this reader knows {dataschema_of(event_type, 1)}")
+    return value
+
+
+def _stamp(found: dict[str, str]) -> AgentStamp | None:
+    if "node" not in found and "session" not in found:
+        return None
+    return AgentStamp(
+        node=_required(found, "node"),
+        session=_required(found, "session"),
+        sequence=_number(found, "sequence"),
+        attempt=_number(found, "attempt"),
+        member=_number(found, "member"),
+        epoch=_number(found, "epoch"),
+        signature=found.get("signature", ""),
+    )
+
+
+def _number(found: dict[str, str], name: str) -> int:
+    text = found.get(name, "0")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise FieldRefused(f"headers.{name}", "must be a non-negative integer")
+    return int(text)
