@@ -1,0 +1,90 @@
+"""Following a stream from its beginning without a group: how a service holds a table of others' facts.
+
+`start` returns when everything that was on the log at that moment has been applied; afterwards the tail is applied as it
+comes. Unreadable records are counted and passed over: the group reader of the stream parks them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from aiokafka import TopicPartition
+
+from evenflow.core.errors import Unavailable
+from evenflow.events.streams import BY_NAME, Stream
+from evenflow.platform.broker.codec import Bad, Received, decode
+from evenflow.platform.broker.ports import Consumer
+from evenflow.platform.runtime import Runtime
+
+POLL_MS: Final = 1_000
+CATCH_UP_POLL_MS: Final = 50
+RECORDS_MAX: Final = 1_000
+CATCH_UP_STUCK_MS: Final = 60_000
+
+
+class Follower:
+    """A groupless reader of whole streams, in order within each partition."""
+
+    def __init__(self, runtime: Runtime, streams: Sequence[Stream], apply: Callable[[Received], None]) -> None:
+        self._runtime = runtime
+        self._streams = tuple(streams)
+        self._apply = apply
+        self._consumer: Consumer | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.unreadable_count = 0
+        self.applied_count = 0
+
+    async def start(self) -> None:
+        """Read up to the present end of every stream, then go on in the background."""
+        runtime = self._runtime
+        consumer = runtime.transport.consumer(client_id=f"{runtime.name}-{runtime.instance}-follower")
+        self._consumer = consumer
+        await consumer.start()
+        partitions = [TopicPartition(s.name, index) for s in self._streams for index in range(s.partitions)]
+        consumer.assign(partitions)
+        ends = await consumer.end_offsets(partitions)
+        await consumer.seek_to_beginning(*partitions)
+        await self._catch_up(consumer, {p: end for p, end in ends.items() if end > 0})
+        self._task = asyncio.get_running_loop().create_task(self._tail(consumer))
+
+    async def stop(self) -> None:
+        """Stop following."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._consumer is not None:
+            await self._consumer.stop()
+
+    async def _catch_up(self, consumer: Consumer, ends: dict[TopicPartition, int]) -> None:
+        clock = self._runtime.clock
+        moved_ms = clock.monotonic_ms()
+        left = dict(ends)
+        while left:
+            before = self.applied_count + self.unreadable_count
+            await self._poll(consumer, CATCH_UP_POLL_MS)
+            now_ms = clock.monotonic_ms()
+            reached = [p for p, end in left.items() if await consumer.position(p) >= end]
+            for partition in reached:
+                del left[partition]
+            if reached or self.applied_count + self.unreadable_count > before:
+                moved_ms = now_ms
+            elif now_ms - moved_ms > CATCH_UP_STUCK_MS:
+                raise Unavailable(f"{self._runtime.name} can't read up to the end of {next(iter(left)).topic}")
+
+    async def _tail(self, consumer: Consumer) -> None:
+        while True:
+            await self._poll(consumer, POLL_MS)
+
+    async def _poll(self, consumer: Consumer, timeout_ms: int) -> None:
+        batches = await consumer.getmany(timeout_ms=timeout_ms, max_records=RECORDS_MAX)
+        for partition, records in batches.items():
+            stream = BY_NAME[partition.topic]
+            for record in records:
+                received = decode(record, stream)
+                if isinstance(received, Bad):
+                    self.unreadable_count += 1
+                else:
+                    self._apply(received)
+                    self.applied_count += 1

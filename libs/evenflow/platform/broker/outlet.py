@@ -1,0 +1,62 @@
+"""Publishing facts: encoded once, sent idempotently, bounded in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from aiokafka.errors import KafkaError
+
+from evenflow.core.errors import Unavailable
+from evenflow.platform.broker.codec import Encoded, Fact, encode
+from evenflow.platform.broker.ports import Producer
+from evenflow.platform.runtime import Runtime
+
+PUBLISH_TIMEOUT_S: Final = 10.0
+
+
+class Outlet:
+    """The one way a service writes outside a transaction.
+
+    A time-out means unknown: the record may be there. Ids are stable, so sending the same fact again does no harm.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._producer: Producer = runtime.transport.producer(client_id=f"{runtime.name}-{runtime.instance}")
+
+    async def start(self) -> None:
+        """Connect."""
+        await self._producer.start()
+
+    async def stop(self) -> None:
+        """Send what is buffered and disconnect."""
+        await self._producer.stop()
+
+    def encoded(self, fact: Fact) -> Encoded:
+        """A fact as this service would send it."""
+        runtime = self._runtime
+        new_id = "" if fact.id or fact.cause is not None else runtime.ids.new_id()
+        return encode(fact, source=runtime.name, now_ms=runtime.clock.now_ms(), new_id=new_id)
+
+    async def publish(self, *facts: Fact) -> None:
+        """Write all facts; returns when the log has them. Raises Unavailable when it can't be known."""
+        if facts:
+            await self.send([self.encoded(fact) for fact in facts])
+
+    async def send(self, records: Sequence[Encoded]) -> None:
+        """Write encoded records, in order within each key."""
+        point = self._runtime.point
+        await point(f"{self._runtime.name}.before-publish")
+        try:
+            async with asyncio.timeout(PUBLISH_TIMEOUT_S):
+                pending = [
+                    await self._producer.send(r.topic, value=r.value, key=r.key, headers=r.headers) for r in records
+                ]
+                await asyncio.gather(*pending)
+        except (TimeoutError, KafkaError) as error:
+            if isinstance(error, KafkaError) and not error.retriable:
+                raise
+            raise Unavailable(f"the log did not confirm {len(records)} records: {error or 'timed out'}") from error
+        await point(f"{self._runtime.name}.after-publish")

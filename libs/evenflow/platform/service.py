@@ -1,0 +1,122 @@
+"""The one shape of a running service: tables followed, events handled, steps taken, one way to start, stop and end.
+
+A service's `main.build(runtime, settings)` puts one together; the supervisor, the simulator and the command line run it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evenflow.core.errors import Ended
+from evenflow.platform.broker.dead_letters import retriable
+from evenflow.platform.broker.follower import Follower
+from evenflow.platform.broker.inlet import Inlet
+from evenflow.platform.broker.outlet import Outlet
+from evenflow.platform.runtime import Runtime
+
+#: An ASGI application: scope, receive, send.
+Asgi = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+
+
+class Service(Protocol):
+    """What a host needs of any service or agent."""
+
+    name: str
+
+    async def start(self) -> None:
+        """Connect, restore, begin. Returns when it serves."""
+
+    async def stop(self) -> None:
+        """Finish what is in hand within a bound and leave."""
+
+    async def wait(self) -> None:
+        """Return when stopped; raise what ended it otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Periodic work: `call` is awaited every `period_ms`, first after one period."""
+
+    name: str
+    period_ms: int
+    call: Callable[[], Awaitable[None]]
+
+
+class EventService:
+    """A service made of followers, subscriptions and steps.
+
+    Order at start: outlet, followers (caught up), `restore`, subscriptions, steps. `app` is served by the host if set.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.name = runtime.name
+        self.runtime = runtime
+        self.outlet = Outlet(runtime)
+        self.inlet = Inlet(runtime, self.outlet, self._end)
+        self.followers: list[Follower] = []
+        self.steps: list[Step] = []
+        self.restore: Callable[[], Awaitable[None]] | None = None
+        self.app: Asgi | None = None
+        self.ready = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._ended: asyncio.Future[None] | None = None
+
+    def follow(self, streams: Sequence[Any], apply: Callable[[Any], None]) -> Follower:
+        """Hold a table of whole streams; restored before anything is handled."""
+        follower = Follower(self.runtime, streams, apply)
+        self.followers.append(follower)
+        return follower
+
+    async def start(self) -> None:
+        """Connect, restore, begin."""
+        loop = asyncio.get_running_loop()
+        self._ended = loop.create_future()
+        await self.outlet.start()
+        for follower in self.followers:
+            await follower.start()
+        if self.restore is not None:
+            await self.restore()
+        if self.inlet.broker.subscribers:
+            await self.inlet.broker.start()
+        self._tasks = [loop.create_task(self._repeat(step)) for step in self.steps]
+        self.ready = True
+        self.runtime.log.info("service started", service=self.name, instance=self.runtime.instance)
+
+    async def stop(self) -> None:
+        """Finish what is in hand and leave."""
+        self.ready = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.inlet.broker.subscribers:
+            await self.inlet.broker.stop()
+        for follower in self.followers:
+            await follower.stop()
+        await self.outlet.stop()
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(None)
+
+    async def wait(self) -> None:
+        """Return when stopped; raise what ended the service otherwise."""
+        if self._ended is not None:
+            await asyncio.shield(self._ended)
+
+    def _end(self, error: BaseException) -> None:
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_exception(error)
+
+    async def _repeat(self, step: Step) -> None:
+        clock = self.runtime.clock
+        while True:
+            await clock.sleep(step.period_ms / 1000)
+            try:
+                await step.call()
+            except Ended as error:
+                self._end(error)
+                return
+            except Exception as error:  # one failed step must not end the service; the next one tries again
+                level = self.runtime.log.warning if retriable(error) else self.runtime.log.error
+                level("step failed", step=step.name, problem=f"{type(error).__name__}: {error}")
