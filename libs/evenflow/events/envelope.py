@@ -22,6 +22,7 @@ SPECVERSION: Final = "1.0"
 DATASCHEMA_PREFIX: Final = "urn:evenflow:"
 HEADER_COUNT_MAX: Final = 64
 HEADER_BYTES_MAX: Final = 8_192
+_KNOWN: Final = frozenset(str(member) for member in EventType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +170,8 @@ def _time(found: dict[str, str]) -> int:
 
 
 def _dataschema(found: dict[str, str], event_type: str) -> str:
-    known = {str(member) for member in EventType}
     value = found.get("ce_dataschema") or dataschema_of(event_type, 1)
-    if event_type in known and value != dataschema_of(event_type, 1):
+    if event_type in _KNOWN and value != dataschema_of(event_type, 1):
         raise UnknownMajor("headers.ce_dataschema", f"is {value[:120]!r}; this reader knows {dataschema_of(event_type, 1)}")
     return value
 

@@ -8,12 +8,15 @@ from typing import Final
 
 from aiokafka.errors import KafkaError
 
-from evenflow.core.errors import Unavailable
+from evenflow.core.errors import Ended, Unavailable
 from evenflow.platform.broker.codec import Encoded, Fact, encode
 from evenflow.platform.broker.ports import Producer
 from evenflow.platform.runtime import Runtime
 
 PUBLISH_TIMEOUT_S: Final = 10.0
+CHUNK: Final = 500
+BACKLOG_MAX: Final = 50_000
+BACKLOG_EXIT: Final = 7
 
 
 class Outlet:
@@ -25,6 +28,8 @@ class Outlet:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._producer: Producer = runtime.transport.producer(client_id=f"{runtime.name}-{runtime.instance}")
+        self._backlog: list[Encoded] = []
+        self._turn = asyncio.Lock()
 
     async def start(self) -> None:
         """Connect."""
@@ -41,9 +46,19 @@ class Outlet:
         return encode(fact, source=runtime.name, now_ms=runtime.clock.now_ms(), new_id=new_id)
 
     async def publish(self, *facts: Fact) -> None:
-        """Write all facts; returns when the log has them. Raises Unavailable when it can't be known."""
-        if facts:
-            await self.send([self.encoded(fact) for fact in facts])
+        """Write all facts; returns when the log has them.
+
+        What the log does not confirm stays first in line: the caller's state has already moved on, so a retry that finds
+        nothing more to say still sends it. Raises Unavailable until everything before and in this call is confirmed.
+        """
+        self._backlog += [self.encoded(fact) for fact in facts]
+        if len(self._backlog) > BACKLOG_MAX:
+            raise Ended(f"{len(self._backlog)} facts wait for the log", exit_code=BACKLOG_EXIT)
+        async with self._turn:
+            while self._backlog:
+                chunk = self._backlog[:CHUNK]
+                await self.send(chunk)
+                del self._backlog[: len(chunk)]
 
     async def send(self, records: Sequence[Encoded]) -> None:
         """Write encoded records, in order within each key."""

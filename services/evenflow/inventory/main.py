@@ -1,0 +1,43 @@
+"""Inventory's composition root."""
+
+from __future__ import annotations
+
+from evenflow.core.errors import Unavailable
+from evenflow.events import streams
+from evenflow.inventory.catalogue import Catalogue
+from evenflow.inventory.handlers import subscribe
+from evenflow.inventory.service import Inventory
+from evenflow.inventory.settings import InventorySettings
+from evenflow.inventory.stores import Views
+from evenflow.platform.runtime import Runtime
+from evenflow.platform.service import EventService, Step
+
+
+def build(runtime: Runtime, settings: InventorySettings) -> EventService:
+    """Put inventory together."""
+    host = EventService(runtime)
+    inventory = Inventory(runtime, settings)
+    catalogue = Catalogue(inventory.registry)
+    views = Views(runtime, inventory.registry, inventory.load)
+    host.follow([streams.NODES, streams.DATASETS], inventory.restore)
+    subscribe(host, inventory, catalogue)
+
+    async def judge() -> None:
+        await host.outlet.publish(*inventory.judge_silence())
+
+    async def beacon() -> None:
+        await host.outlet.publish(*inventory.beacon())
+
+    async def flush() -> None:
+        try:
+            await views.flush_load()
+            await views.flush_documents()
+        except Unavailable as error:
+            runtime.log.warning("view not written", problem=str(error))
+
+    host.steps = [
+        Step("judge-silence", settings.judge_period_ms, judge),
+        Step("beacon", settings.heartbeat_period_ms, beacon),
+        Step("flush", settings.flush_period_ms, flush),
+    ]
+    return host

@@ -1,0 +1,249 @@
+"""Inventory's use-cases: register, hear, judge silence, obey operators, keep the dataset catalogue, flush load.
+
+Each use-case returns the facts to publish; the caller publishes them and only then acknowledges its cause. Publishing
+the same fact again is harmless: its id comes from its cause and its revision from the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evenflow.core.errors import FieldRefused
+from evenflow.core.lifecycle.alerts import Alert
+from evenflow.core.lifecycle.node import Administration, DeviceState, Health, Reach
+from evenflow.core.probing.liveness import Tolerance, judge
+from evenflow.core.probing.sequence import Freshness
+from evenflow.events import streams
+from evenflow.events.contract import Contract
+from evenflow.events.contracts.agent import NodeAnnounced, NodeHeartbeat
+from evenflow.events.contracts.inventory import (
+    DeviceStatus,
+    NodeChanged,
+    NodeRefused,
+    NodeRegistered,
+    NodeStatus,
+    ObserverBeacon,
+)
+from evenflow.events.contracts.platform import AlertCleared, AlertRaised
+from evenflow.events.documents.node import parse_node
+from evenflow.inventory.load import LiveRows
+from evenflow.inventory.registry import Registry
+from evenflow.inventory.settings import InventorySettings
+from evenflow.platform.broker.codec import Fact, Received
+from evenflow.platform.runtime import Runtime
+from evenflow.platform.versions import refuse_version
+
+
+class Inventory:
+    """State and rules of one inventory process."""
+
+    def __init__(self, runtime: Runtime, settings: InventorySettings) -> None:
+        self.runtime = runtime
+        self.settings = settings
+        self.registry = Registry()
+        self.load = LiveRows()
+        self.beacon_ms = runtime.clock.monotonic_ms()
+        self.blind_since_ms: int | None = None
+        self.raised: dict[tuple[Alert, str], bool] = {}
+        self.ignored_count = 0
+        self._beacon_sequence = 0
+
+    def restore(self, received: Received) -> None:
+        """Fold an own fact."""
+        self.registry.apply(received, now_ms=self.runtime.clock.monotonic_ms())
+
+    # hearing ----------------------------------------------------------------------------------------------------------
+
+    def hear(self, events: Sequence[Received]) -> list[Fact]:
+        """Take a batch of telemetry."""
+        facts: list[Fact] = []
+        for received in events:
+            body = received.body
+            if isinstance(body, NodeHeartbeat):
+                facts += self._heartbeat(received, body)
+            elif isinstance(body, NodeAnnounced):
+                facts += self._announced(received, body)
+            elif isinstance(body, ObserverBeacon) and body.observer == self.runtime.name:
+                self.beacon_ms = self.runtime.clock.monotonic_ms()
+        return facts
+
+    def _announced(self, received: Received, body: NodeAnnounced) -> list[Fact]:
+        try:
+            refuse_version(body.agent_version)
+            description = parse_node(body.document)
+            if description.id != body.node:
+                raise FieldRefused("id", f"is {description.id!r} but the agent says it is {body.node[:128]!r}")
+            known = self.registry.nodes.get(description.id)
+            if known is None and len(self.registry.nodes) >= self.settings.node_count_max:
+                raise FieldRefused("id", f"the pool already has {self.settings.node_count_max} nodes")
+            if known is not None and known.status.revoked:
+                raise FieldRefused("id", "this node was revoked; give the machine a new id and token")
+        except FieldRefused as refusal:
+            refused = NodeRefused(node=body.node, path=refusal.path, problem=refusal.problem)
+            return [Fact(streams.NODES, refused, cause=received)]
+        now_ms = self.runtime.clock.now_ms()
+        if known is None or known.status.document != body.document:
+            base = known.status if known is not None else None
+            devices = tuple(DeviceStatus(index=index) for index in range(description.device_count))
+            status = NodeRegistered(
+                node=description.id,
+                revision=base.revision + 1 if base else 1,
+                document=body.document,
+                session=body.session,
+                reach=Reach.OK,
+                administration=base.administration if base else Administration.OPEN,
+                health=base.health if base else Health.OK,
+                health_reason=base.health_reason if base else None,
+                devices=devices,
+                since_ms=now_ms,
+                drain_deadline_ms=base.drain_deadline_ms if base else None,
+                returning_until_ms=self._hold_off(base, now_ms),
+                blind=self.blind_since_ms is not None,
+            )
+            return [*self._publish_status(status, received), *self._clear_silence(description.id, received)]
+        known.last_ms = self.runtime.clock.monotonic_ms()
+        changes: dict[str, Any] = {"session": body.session} if known.status.session != body.session else {}
+        return self._heard(description.id, received, changes)
+
+    def _heartbeat(self, received: Received, body: NodeHeartbeat) -> list[Fact]:
+        entry = self.registry.nodes.get(body.node)
+        stamp = received.envelope.stamp
+        if entry is None or entry.status.revoked or entry.status.session != body.session:
+            self.ignored_count += 1
+            return []
+        if stamp is not None:
+            judged = entry.window(stamp.session).judge(stamp.sequence, received.value)
+            if judged is Freshness.CONFLICT:
+                return self._raise(Alert.NODE_IDENTITY, body.node, "one sequence number with two contents", received)
+            if judged is not Freshness.FRESH:
+                self.ignored_count += 1
+                return []
+        entry.last_ms = self.runtime.clock.monotonic_ms()
+        self.load.put(entry.description.site, body, now_ms=self.runtime.clock.now_ms())
+        changes: dict[str, Any] = {}
+        states = {load.index: load.state for load in body.devices}
+        devices = tuple(
+            DeviceStatus(index=d.index, state=states.get(d.index, d.state)) for d in entry.status.devices
+        )
+        if devices != entry.status.devices:
+            changes["devices"] = devices
+        facts = self._heard(body.node, received, changes)
+        if "devices" in changes:
+            facts += self._leftovers(body.node, devices, received)
+        return facts
+
+    def _leftovers(self, node: str, devices: Sequence[DeviceStatus], cause: Received) -> list[Fact]:
+        held = [d.index for d in devices if d.state is DeviceState.HELD]
+        if held:
+            return self._raise(Alert.NODE_LEFTOVER, node, f"a process is still on device {held[0]}", cause)
+        return self._clear(Alert.NODE_LEFTOVER, node, cause)
+
+    def _heard(self, node: str, cause: Received, changes: dict[str, Any]) -> list[Fact]:
+        """A sign of life: whatever silence did is undone, a node back from being lost waits out its hold-off."""
+        status = self.registry.nodes[node].status
+        now_ms = self.runtime.clock.now_ms()
+        if status.reach is not Reach.OK:
+            changes |= {"reach": Reach.OK, "since_ms": now_ms, "returning_until_ms": self._hold_off(status, now_ms)}
+        if not changes:
+            return []
+        return [*self._change(node, cause, **changes), *self._clear_silence(node, cause)]
+
+    def _hold_off(self, status: NodeStatus | None, now_ms: int) -> int:
+        if status is not None and status.reach is Reach.LOST:
+            return now_ms + self.settings.hold_off_ms if self.settings.hold_off_ms else 0
+        return status.returning_until_ms if status is not None else 0
+
+    # judging ----------------------------------------------------------------------------------------------------------
+
+    def judge_silence(self) -> list[Fact]:
+        """Periodic: suspects, losses, blindness, ended hold-offs."""
+        settings = self.settings
+        limits = Tolerance(
+            min(settings.suspect_after_ms, settings.silence_tolerance_ms),
+            settings.silence_tolerance_ms,
+            settings.blind_max_ms,
+        )
+        verdict = judge(
+            self.registry.contacts(),
+            beacon_ms=self.beacon_ms,
+            blind_since_ms=self.blind_since_ms,
+            now_ms=self.runtime.clock.monotonic_ms(),
+            limits=limits,
+        )
+        facts: list[Fact] = []
+        if (verdict.blind_since_ms is None) != (self.blind_since_ms is None):
+            blind = verdict.blind_since_ms is not None
+            facts += (
+                self._raise(Alert.OBSERVER_BLIND, self.runtime.name, verdict.blind_why, None)
+                if blind
+                else self._clear(Alert.OBSERVER_BLIND, self.runtime.name, None)
+            )
+        self.blind_since_ms = verdict.blind_since_ms
+        now_ms = self.runtime.clock.now_ms()
+        for node, reach in verdict.changes:
+            facts += self._change(node, None, reach=reach, since_ms=now_ms)
+            alert = Alert.NODE_LOST if reach is Reach.LOST else Alert.NODE_SUSPECT
+            facts += self._raise(alert, node, f"silent; last heard {self._ago(node)} s ago", None)
+        for node in sorted(self.registry.nodes):
+            status = self.registry.nodes[node].status
+            if status.returning_until_ms and status.returning_until_ms <= now_ms and status.reach is Reach.OK:
+                facts += self._change(node, None, returning_until_ms=0)
+        return facts
+
+    def _ago(self, node: str) -> int:
+        return (self.runtime.clock.monotonic_ms() - self.registry.nodes[node].last_ms) // 1000
+
+    def beacon(self) -> list[Fact]:
+        """Periodic: the own life sign, down the path that telemetry takes."""
+        self._beacon_sequence += 1
+        beat = ObserverBeacon(observer=self.runtime.name, sequence=self._beacon_sequence)
+        return [Fact(streams.TELEMETRY, beat)]
+
+    # operators --------------------------------------------------------------------------------------------------------
+
+    def administer(self, node: str, cause: Received, **changes: Any) -> list[Fact]:
+        """Change what operators decide. A request for an unknown node is refused and goes to the dead letters."""
+        entry = self.registry.nodes.get(node)
+        if entry is None:
+            raise FieldRefused("node", f"there is no node {node!r}; evenflow nodes lists them")
+        return self._change(node, cause, **changes)
+
+    # publishing -------------------------------------------------------------------------------------------------------
+
+    def _change(self, node: str, cause: Received | None, **changes: Any) -> list[Fact]:
+        status = self.registry.nodes[node].status
+        unchanged = all(getattr(status, name) == value for name, value in changes.items())
+        if unchanged:
+            return []
+        fields = status.model_dump() | {"revision": status.revision + 1, "blind": self.blind_since_ms is not None}
+        fields["devices"] = status.devices
+        return self._publish_status(NodeChanged(**(fields | changes)), cause)
+
+    def _publish_status(self, status: NodeStatus, cause: Received | None) -> list[Fact]:
+        self.registry.put_node(status, now_ms=self.runtime.clock.monotonic_ms())
+        self.registry.nodes[status.node].last_ms = max(
+            self.registry.nodes[status.node].last_ms, self.runtime.clock.monotonic_ms() if cause else 0
+        )
+        identity = f"{status.node}-{status.session[:64]}-{status.revision}" if cause is None else ""
+        return [Fact(streams.NODES, status, cause=cause, id=identity)]
+
+    def _clear_silence(self, node: str, cause: Received) -> list[Fact]:
+        return [*self._clear(Alert.NODE_SUSPECT, node, cause), *self._clear(Alert.NODE_LOST, node, cause)]
+
+    def _raise(self, name: Alert, subject: str, message: str, cause: Received | None) -> list[Fact]:
+        if (name, subject) in self.raised:
+            return []
+        self.raised[name, subject] = True
+        return [self._alert(AlertRaised, name, subject, message, cause)]
+
+    def _clear(self, name: Alert, subject: str, cause: Received | None) -> list[Fact]:
+        if self.raised.pop((name, subject), None) is None:
+            return []
+        return [self._alert(AlertCleared, name, subject, "", cause)]
+
+    def _alert(
+        self, kind: type[AlertRaised | AlertCleared], name: Alert, subject: str, message: str, cause: Received | None
+    ) -> Fact:
+        body: Contract = kind(name=name, subject=subject, message=message, at_ms=self.runtime.clock.now_ms())
+        return Fact(streams.ALERTS, body, cause=cause)

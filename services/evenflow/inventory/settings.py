@@ -1,0 +1,20 @@
+"""Inventory's settings, with limits."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class InventorySettings(BaseModel):
+    """Periods and tolerances, in milliseconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    heartbeat_period_ms: int = Field(default=10_000, ge=100, le=3_600_000)
+    suspect_after_ms: int = Field(default=15_000, ge=100, le=86_400_000)
+    silence_tolerance_ms: int = Field(default=30_000, ge=200, le=86_400_000)
+    hold_off_ms: int = Field(default=60_000, ge=0, le=86_400_000)
+    blind_max_ms: int = Field(default=900_000, ge=0, le=86_400_000)
+    judge_period_ms: int = Field(default=1_000, ge=50, le=60_000)
+    flush_period_ms: int = Field(default=1_000, ge=50, le=60_000)
+    node_count_max: int = Field(default=200_000, ge=1, le=1_000_000)
