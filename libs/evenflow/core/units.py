@@ -67,7 +67,8 @@ def _decimal(value: object) -> Decimal:
 def scaled(value: object, scale: int) -> int:
     """`value` × `scale` as an exact integer.
 
-    Raises ValueError when the value is not a finite decimal without sign, needs finer steps than 1/scale, or is too large.
+    Raises ValueError when the value is not a finite decimal without sign, needs finer steps than 1/scale, or is too
+    large.
     """
     number = _decimal(value)
     with decimal.localcontext() as context:

@@ -110,7 +110,7 @@ class TopicSettings(Protocol):
     def partitions(self) -> int: ...
     @property
     def configs(self) -> Mapping[str, str]:
-        """Kafka's own names: cleanup.policy, retention.ms, max.message.bytes, …"""
+        """By Kafka's own names: cleanup.policy, retention.ms, max.message.bytes and so on."""
 
 
 class Transport(Protocol):

@@ -24,17 +24,18 @@ class Stored:
 class Documents(Protocol):
     """JSON documents by collection and id. No secondary index is needed for correctness."""
 
-    async def get(self, collection: str, id: str) -> Stored | None: ...  # noqa: A002  the field's name
-    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:  # noqa: A002
+    async def get(self, collection: str, id: str) -> Stored | None: ...
+    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:
         """Write and return the new version.
 
-        `expect` is the version that must be there (0 = must be absent); otherwise Conflict. Raises Unavailable when the store is away.
+        `expect` is the version that must be there (0 = must be absent); otherwise Conflict. Unavailable when the store
+        is away.
         """
 
     async def put_many(self, collection: str, bodies: Mapping[str, Document]) -> None:
         """Write all, last one wins; one round trip."""
 
-    async def delete(self, collection: str, id: str) -> bool: ...  # noqa: A002
+    async def delete(self, collection: str, id: str) -> bool: ...
     def scan(self, collection: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> AsyncIterator[Stored]:
         """Documents in order of id, ids greater than `after`, at most `limit`."""
 

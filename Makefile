@@ -1,0 +1,110 @@
+# Every target works on a machine with make, git and Python >= 3.11; `make help` lists them.
+# The first run fills .venv from requirements.lock; later runs need no network until that file changes.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+JOBS   ?= 2
+DATA   ?=
+OUT    ?= .cache/demo
+
+# What `make test` runs: everything that needs no server. Files of one test module stay on one worker.
+TESTS  := tests/unit tests/contract tests/scenarios tests/simulation tests/demo tests/e2e
+PYTEST := $(BIN)/pytest -q
+SPREAD := -n $(JOBS) --dist loadfile
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONPATH VIRTUAL_ENV
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration \
+	simulation e2e bench determinism rebuild up down lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv from requirements.lock (done by the other targets too)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Evenflow needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+		|| { echo "No virtual environment: install your system's python3-venv package." >&2; exit 1; }
+	@if ! cmp -s requirements.lock $(VENV)/.lock; then \
+		echo "Installing the locked packages into $(VENV) ..."; \
+		$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock && cp requirements.lock $(VENV)/.lock; \
+	fi
+	@$(BIN)/python -m pip install --quiet --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+dev: $(STAMP) ## Run everything in one process: three sites, a seeded load, the console on localhost
+	$(BIN)/evenflow dev
+
+demo: $(STAMP) ## Join four sites made of a recorded fleet and show what joining was worth
+	@$(BIN)/evenflow demo
+
+fmt: $(STAMP) ## Format the code and apply the safe fixes
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+lint: $(STAMP) ## Check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP) ## Check types strictly
+	$(BIN)/mypy libs services
+
+contracts: $(STAMP) ## Check who imports whom
+	@mkdir -p .cache
+	$(BIN)/lint-imports --cache-dir .cache/import-linter
+
+schemas: $(STAMP) ## Write schemas/ from the event contracts
+	$(BIN)/evenflow schemas write
+
+schemas-check: $(STAMP) ## Fail when schemas/ drifted or broke compatibility
+	$(BIN)/evenflow schemas check
+
+tidy: $(STAMP) ## Check the structure of the tree
+	$(PYTEST) tests/unit/tidy
+
+check: lint types contracts schemas-check tidy ## All checks that run no product code path
+
+test: $(STAMP) ## Run the tests that need no server
+	$(PYTEST) $(SPREAD) $(TESTS)
+
+coverage: $(STAMP) ## The tests again, with a report of lines and branches not reached
+	@mkdir -p .cache
+	$(PYTEST) $(SPREAD) --cov --cov-report=term $(TESTS)
+
+integration: $(STAMP) ## Run the suites on connected servers (addresses from the environment)
+	$(PYTEST) tests/integration
+
+simulation: $(STAMP) ## Run the seeded worlds
+	$(PYTEST) $(SPREAD) tests/simulation tests/scenarios
+
+e2e: $(STAMP) ## Run whole processes against each other
+	$(PYTEST) tests/e2e
+
+bench: $(STAMP) ## Measure the path, the telemetry and the status query; DATA=DIR names recorded data
+	$(BIN)/evenflow bench path $(if $(DATA),--data $(DATA))
+	$(BIN)/evenflow bench telemetry $(if $(DATA),--data $(DATA))
+	$(BIN)/evenflow bench status $(if $(DATA),--data $(DATA))
+
+determinism: $(STAMP) ## Every scenario and the demo twice, in unlike surroundings: the logs must be equal
+	.ci/determinism $(BIN)/evenflow
+
+rebuild: $(STAMP) ## Kill the process, delete every view, and compare what the log brings back
+	$(PYTEST) tests/e2e/test_rebuild.py
+
+up: ## Start Kafka, Redis, MongoDB and the object store (needs a container engine)
+	docker compose up --detach --wait
+
+down: ## Stop them; their data stays in named volumes
+	docker compose down
+
+lock: ## Write requirements.lock anew from pyproject.toml (needs the network)
+	.ci/lock $(PYTHON)
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) .cache .coverage htmlcov dist build
