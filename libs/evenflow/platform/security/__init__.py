@@ -1,1 +1,1 @@
-"""security of Evenflow."""
+"""Identities, signatures over exact bytes, session tags and join tokens."""

@@ -9,7 +9,25 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from evenflow.core.errors import Refused
+
 Document = dict[str, Any]
+
+
+class Absent(Refused, KeyError):
+    """No object has that path, or no version that number."""
+
+    code = "absent"
+
+    def __str__(self) -> str:
+        """The message without the quotes that KeyError puts around it."""
+        return self.message
+
+
+class Damaged(Refused, ValueError):
+    """The bytes in the store are not those that were written: digest, size or manifest differ."""
+
+    code = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,7 @@ class Objects(Protocol):
         """Write whole or not at all. With `create`, Conflict if the path exists."""
 
     async def get(self, path: str) -> bytes:
-        """The bytes; KeyError when absent, Unavailable when the store is away."""
+        """The bytes; Absent (a KeyError) when there are none, Unavailable when the store is away."""
 
     async def delete(self, path: str) -> None:
         """Remove; absent is no error."""
@@ -85,7 +103,7 @@ class Objects(Protocol):
 
     async def put_version(self, key: str, data: bytes, meta: Mapping[str, Any]) -> ObjectVersion: ...
     async def get_version(self, key: str, number: int | None = None) -> tuple[bytes, ObjectVersion]:
-        """The newest, or the numbered one; verifies the digest and raises ValueError when it is damaged."""
+        """The newest, or the numbered one; verifies the digest. Raises Absent, or Damaged (a ValueError)."""
 
     async def versions(self, key: str) -> list[ObjectVersion]: ...
     async def rollback(self, key: str, number: int, meta: Mapping[str, Any]) -> ObjectVersion: ...

@@ -1,0 +1,123 @@
+"""The three stores from their URLs.
+
+    documents   sqlite::memory:   sqlite:///dir/file (absolute)   sqlite:dir/file   mongodb://…   mongodb+srv://…   memory:
+    live load   fake:   redis://…   rediss://…   memory:
+    objects     file:///dir (absolute)   file:dir   s3://bucket/prefix?endpoint=…&region=…   memory:
+
+Client libraries are imported where their URL asks for them, so a node agent does not load them. Messages name the
+scheme and never the URL, which may hold a password.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from evenflow.core.errors import FieldRefused
+from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The stores of one process."""
+
+    documents: Documents
+    live: LiveLoad
+    objects: Objects
+
+    async def close(self) -> None:
+        """Close all three, even when one fails."""
+        try:
+            await self.documents.close()
+        finally:
+            try:
+                await self.live.close()
+            finally:
+                await self.objects.close()
+
+
+def open_stores(*, documents: str, live: str, objects: str) -> Stores:
+    """Open all three; raises FieldRefused naming the field whose URL is wrong."""
+    return Stores(open_documents(documents), open_live(live), open_objects(objects))
+
+
+def open_documents(url: str) -> Documents:
+    """Documents by URL; see the module."""
+    scheme, rest = _split(url, "documents")
+    if scheme == "memory":
+        from evenflow.platform.stores.memory import MemoryDocuments  # noqa: PLC0415  only where chosen
+
+        return MemoryDocuments()
+    if scheme == "sqlite":
+        from evenflow.platform.stores.documents_sqlite import SqliteDocuments  # noqa: PLC0415  only where chosen
+
+        return SqliteDocuments(":memory:" if rest == ":memory:" else _path(rest, "documents"))
+    if scheme in ("mongodb", "mongodb+srv"):
+        from evenflow.platform.stores.documents_mongo import open_mongo  # noqa: PLC0415  only where chosen
+
+        return open_mongo(url)
+    raise _unknown("documents", scheme, "sqlite:///dir/file, sqlite::memory:, mongodb://host or memory:")
+
+
+def open_live(url: str) -> LiveLoad:
+    """Live load by URL; see the module."""
+    scheme, _ = _split(url, "live")
+    if scheme == "memory":
+        from evenflow.platform.stores.memory import MemoryLiveLoad  # noqa: PLC0415  only where chosen
+
+        return MemoryLiveLoad()
+    if scheme == "fake":
+        from fakeredis import FakeAsyncRedis, FakeServer  # noqa: PLC0415  only where chosen
+
+        from evenflow.platform.stores.live_redis import RedisLiveLoad  # noqa: PLC0415  only where chosen
+
+        return RedisLiveLoad(FakeAsyncRedis(server=FakeServer()))
+    if scheme in ("redis", "rediss"):
+        from evenflow.platform.stores.live_redis import open_redis  # noqa: PLC0415  only where chosen
+
+        return open_redis(url)
+    raise _unknown("live", scheme, "fake:, redis://host or memory:")
+
+
+def open_objects(url: str) -> Objects:
+    """Objects by URL; see the module."""
+    scheme, rest = _split(url, "objects")
+    if scheme == "memory":
+        from evenflow.platform.stores.memory import MemoryObjects  # noqa: PLC0415  only where chosen
+
+        return MemoryObjects()
+    if scheme == "file":
+        from evenflow.platform.stores.objects_obstore import open_folder  # noqa: PLC0415  only where chosen
+
+        return open_folder(_path(rest, "objects"))
+    if scheme == "s3":
+        from evenflow.platform.stores.objects_obstore import open_bucket  # noqa: PLC0415  only where chosen
+
+        parts = urlsplit(url)
+        if not parts.netloc:
+            raise FieldRefused("objects", "s3 needs a bucket, as s3://bucket/prefix")
+        return open_bucket(parts.netloc, prefix=parts.path.strip("/"), options=dict(parse_qsl(parts.query)))
+    raise _unknown("objects", scheme, "file:///dir, s3://bucket or memory:")
+
+
+def _split(url: str, field: str) -> tuple[str, str]:
+    scheme, colon, rest = url.partition(":")
+    if not colon:
+        raise FieldRefused(field, "must be a URL with a scheme")
+    return scheme, rest
+
+
+def _path(rest: str, field: str) -> Path:
+    """`///dir` is absolute, `dir` relative; a host between slashes is refused."""
+    if rest.startswith("//"):
+        if not rest.startswith("///"):
+            raise FieldRefused(field, "takes no host: write three slashes before an absolute path")
+        rest = rest[2:]
+    if not rest.strip("/"):
+        raise FieldRefused(field, "needs a path")
+    return Path(unquote(rest))
+
+
+def _unknown(field: str, scheme: str, known: str) -> FieldRefused:
+    return FieldRefused(field, f"scheme {scheme[:20]!r} is unknown; use {known}")

@@ -1,0 +1,115 @@
+"""Live load on Redis, real or fake: a hash per site (version, written_ms, frame) and the set of sites.
+
+The script touches one key, so it works on Redis Cluster. Nothing expires by Redis's clock: `written_ms` is the writer's
+argument and readers judge age by it. Only commands of Redis 7.0 are used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import RedisError
+
+from evenflow.core.errors import Unavailable
+from evenflow.platform.stores import limits
+
+CONNECT_S: Final = 2.0
+ANSWER_S: Final = 2.0
+RETRY_COUNT: Final = 1
+POOL_COUNT_MAX: Final = 16
+
+_PUT: Final = """
+local version = redis.call('HINCRBY', KEYS[1], 'version', 1)
+redis.call('HSET', KEYS[1], 'written_ms', ARGV[1], 'frame', ARGV[2])
+return version
+"""
+_FIELDS: Final = ["version", "written_ms", "frame"]
+
+
+class RedisLiveLoad:
+    """The LiveLoad port over a `redis.asyncio` client that returns bytes; closes the client it was given."""
+
+    def __init__(self, client: Redis, *, namespace: str = "evenflow") -> None:
+        self._client = client
+        self._prefix = f"{namespace}:load:"
+        self._index = f"{namespace}:load-sites"
+        self._put = client.register_script(_PUT)
+
+    async def put_frame(self, site: str, frame: bytes, *, written_ms: int) -> int:
+        """Replace the site's frame and return its version."""
+        limits.check_site(site)
+        limits.check_frame(frame)
+        async with _errors():
+            # Named first: a crash between the two leaves a site without a frame, which readers skip.
+            await _wait(self._client.sadd(self._index, site))
+            return int(await _wait(self._put(keys=[self._prefix + site], args=[written_ms, frame])))
+
+    async def frames(self, sites: Sequence[str]) -> dict[str, tuple[int, int, bytes]]:
+        """Frames of those sites that have one, in one round trip."""
+        if not sites:
+            return {}
+        async with _errors():
+            pipeline = self._client.pipeline(transaction=False)
+            for site in sites:
+                pipeline.hmget(self._prefix + site, _FIELDS)
+            rows = await _wait(pipeline.execute())
+        return {
+            site: (int(version), int(written_ms), bytes(frame))
+            for site, (version, written_ms, frame) in zip(sites, rows, strict=True)
+            if frame is not None
+        }
+
+    async def sites(self) -> list[str]:
+        """Sites that have a frame, in order."""
+        async with _errors():
+            named = sorted(name.decode() for name in await _wait(self._client.smembers(self._index)))
+            pipeline = self._client.pipeline(transaction=False)
+            for site in named:
+                pipeline.exists(self._prefix + site)
+            present = await _wait(pipeline.execute()) if named else []
+        return [site for site, there in zip(named, present, strict=True) if there]
+
+    async def clear(self) -> None:
+        """Remove every frame."""
+        async with _errors():
+            named = sorted(name.decode() for name in await _wait(self._client.smembers(self._index)))
+            pipeline = self._client.pipeline(transaction=False)
+            for site in named:
+                pipeline.delete(self._prefix + site)
+            pipeline.delete(self._index)
+            await _wait(pipeline.execute())
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._client.aclose()
+
+
+def open_redis(url: str) -> RedisLiveLoad:
+    """Live load on a server. Every wait is bounded; the library's own defaults retry for most of a minute."""
+    client = Redis.from_url(
+        url,
+        socket_connect_timeout=CONNECT_S,
+        socket_timeout=ANSWER_S,
+        health_check_interval=15,
+        max_connections=POOL_COUNT_MAX,
+        retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), RETRY_COUNT),
+    )
+    return RedisLiveLoad(client)
+
+
+async def _wait(answer: Any) -> Any:
+    """redis-py types one class for both worlds; here every answer is awaitable."""
+    return await answer
+
+
+@contextlib.asynccontextmanager
+async def _errors() -> AsyncIterator[None]:
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        raise Unavailable(f"live load store: {type(error).__name__}: {str(error)[:200]}") from error
