@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from evenflow.core.errors import Refused
-from evenflow.events.documents.fields import LongNumber
+from evenflow.events.documents.quantities import LongNumber
 
 BYTES_MAX: Final = 2**20
 DEPTH_MAX: Final = 32
@@ -25,7 +25,8 @@ NUMBER_TEXT_MAX: Final = 64
 NODES_MAX: Final = 200_000
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+#: A string, even one that never ends: each character is looked at once, whatever was sent.
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _WORDS: Final[dict[str, object]] = {
     "": None,

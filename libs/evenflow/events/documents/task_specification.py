@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from evenflow.core.demand.task import (
     NEVER,
@@ -28,6 +28,7 @@ from evenflow.core.demand.task import (
 )
 from evenflow.core.errors import FieldRefused
 from evenflow.events.documents import fields as f
+from evenflow.events.documents import quantities as q
 
 MEMBERS_MAX: Final = 16_384
 NAME_BYTES_MAX: Final = 1_024
@@ -41,19 +42,19 @@ DEVICES_MAX: Final = 1_024
 PRECISIONS: Final = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 LEVELS: Final = ("node", "rack", "site", "region")
 
-_duration = f.scaled(1_000)
-_span = f.scaled(1_000, low=1)
-_count = f.integer(1, 1_000_000)
+_duration = q.scaled(1_000)
+_span = q.scaled(1_000, low=1)
+_count = q.integer(1, 1_000_000)
 
 
 # --- resources ----------------------------------------------------------------------------------------------------
 
 _NO_DEVICES: Final = Devices()
 _DEVICE_FIELDS: Final[dict[str, f.Reader]] = {
-    "count": f.integer(0, DEVICES_MAX),
-    "share": f.scaled(1_000, low=1, high=1_000),
+    "count": q.integer(0, DEVICES_MAX),
+    "share": q.scaled(1_000, low=1, high=1_000),
     "models": f.list_of(f.read_id, 64),
-    "memory": f.size(),
+    "memory": q.size(),
     "precision": f.one_of(*PRECISIONS),
 }
 
@@ -81,9 +82,9 @@ def _read_devices(value: object) -> Devices:
 
 
 _RESOURCE_FIELDS: Final[dict[str, f.Reader]] = {
-    "cpu": f.scaled(1_000),
-    "memory": f.size(),
-    "disk": f.size(),
+    "cpu": q.scaled(1_000),
+    "memory": q.size(),
+    "disk": q.size(),
     "devices": _read_devices,
 }
 _ORDINARY: Final = Resources()
@@ -100,7 +101,7 @@ def _read_resources(value: object) -> Resources:
 
 
 _MEMBER_FIELDS: Final[dict[str, f.Reader]] = {"resources": _read_resources}
-_read_member_count = f.integer(1, MEMBERS_MAX)
+_read_member_count = q.integer(1, MEMBERS_MAX)
 
 
 def _read_member(value: object) -> Resources | None:
@@ -119,7 +120,7 @@ def _read_members(value: object) -> int | tuple[Resources | None, ...]:
 
 # --- parts --------------------------------------------------------------------------------------------------------
 
-_PEAK_FIELDS: Final[dict[str, f.Reader]] = {"at_s": _duration, "bytes": f.size()}
+_PEAK_FIELDS: Final[dict[str, f.Reader]] = {"at_s": _duration, "bytes": q.size()}
 
 
 def _read_peak(value: object) -> MemoryPeak:
@@ -138,7 +139,7 @@ def _read_ready(value: object) -> int:
 _RUN_FIELDS: Final[dict[str, f.Reader]] = {
     "work_s": _duration,
     "fail_at_s": _duration,
-    "exit_code": f.integer(0, 255),
+    "exit_code": q.integer(0, 255),
     "progress_every_s": _span,
     "ready_after_s": _read_ready,
     "memory": _read_peak,
@@ -170,7 +171,7 @@ def _read_adjacency(value: object) -> Adjacency:
     return Adjacency(given["level"], given.get("wait_s", 300_000), given.get("then", "relax"))
 
 
-_GROUP_FIELDS: Final[dict[str, f.Reader]] = {"size": f.integer(1, MEMBERS_MAX), "level": f.one_of(*LEVELS)}
+_GROUP_FIELDS: Final[dict[str, f.Reader]] = {"size": q.integer(1, MEMBERS_MAX), "level": f.one_of(*LEVELS)}
 
 
 def _read_group(value: object) -> Group:
@@ -189,8 +190,8 @@ def _read_every(value: object) -> int | None:
 _CHECKPOINT_FIELDS: Final[dict[str, f.Reader]] = {
     "every_s": _read_every,
     "cost_s": _duration,
-    "size": f.size(),
-    "parts": f.integer(1, 10_000),
+    "size": q.size(),
+    "parts": q.integer(1, 10_000),
 }
 
 
@@ -208,7 +209,7 @@ def _read_data(value: object) -> DataRead:
     return DataRead(given["dataset"], given.get("reads", 1))
 
 
-_OUTPUT_FIELDS: Final[dict[str, f.Reader]] = {"size": f.size(), "site": f.read_id}
+_OUTPUT_FIELDS: Final[dict[str, f.Reader]] = {"size": q.size(), "site": f.read_id}
 
 
 def _read_output(value: object) -> Output:
@@ -245,13 +246,13 @@ def _read_where(value: object) -> Where:
 _reference = f.text(REFERENCE_BYTES_MAX, empty=False)
 _argument = f.text(ARGUMENT_BYTES_MAX, lines=True)
 
-_FIELDS: Final[dict[str, f.Reader]] = {
+FIELDS: Final[dict[str, f.Reader]] = {
     "id": f.read_id,
     "tenant": f.read_id,
     "kind": f.one_of("job", "service"),
     "name": f.text(NAME_BYTES_MAX),
     "queue": f.read_id,
-    "priority": f.integer(0, 1_000),
+    "priority": q.integer(0, 1_000),
     "command": f.list_of(_argument, ARGUMENTS_MAX),
     "image": _reference,
     "env": f.variables(_argument, VARIABLES_MAX),
@@ -259,7 +260,7 @@ _FIELDS: Final[dict[str, f.Reader]] = {
     "run": _read_run,
     "resources": _read_resources,
     "members": _read_members,
-    "min_members": f.integer(1, MEMBERS_MAX),
+    "min_members": q.integer(1, MEMBERS_MAX),
     "one_per_node": f.read_bool,
     "groups": f.list_of(_read_group, GROUPS_MAX),
     "adjacency": _read_adjacency,
@@ -270,14 +271,23 @@ _FIELDS: Final[dict[str, f.Reader]] = {
     "data": f.list_of(_read_data, DATASETS_MAX),
     "output": _read_output,
     "objective": f.one_of("finish", "cost"),
-    "budget": f.read_money,
+    "budget": q.read_money,
     "deadline_s": _span,
     "latency": _read_latency,
     "where": _read_where,
-    "max_failures": f.integer(1, 1_000),
+    "max_failures": q.integer(1, 1_000),
     "reschedule_on_lost": f.read_bool,
     "preemptible": f.read_bool,
     "labels": f.read_labels,
+}
+#: Fields of those parts that are maps, for listing.
+PARTS: Final[dict[str, dict[str, f.Reader]]] = {
+    "run": _RUN_FIELDS,
+    "resources": _RESOURCE_FIELDS,
+    "adjacency": _ADJACENCY_FIELDS,
+    "checkpoint": _CHECKPOINT_FIELDS,
+    "output": _OUTPUT_FIELDS,
+    "where": _WHERE_FIELDS,
 }
 #: Names of the fields whose reader already gives what the Task keeps; the others are renamed by unit below.
 _RENAMED: Final = (
@@ -294,23 +304,16 @@ def parse_task(document: object, *, tenant: str | None = None, new_id: Callable[
     `tenant` is who submits, as far as that is known; a document that names another is refused. `new_id` makes an id for
     a document without one; without it such a document is refused. Raises FieldRefused for the first problem.
     """
-    try:
-        return _read_task(document, tenant, new_id)
-    except f.FieldProblem as error:
-        f.refuse_first(error.problems)
+    return f.parsed(lambda given: _read_task(given, tenant, new_id), document)
 
 
 def task_problems(document: object, *, tenant: str | None = None) -> list[f.Problem]:
-    """List every problem of a specification as (path, problem), at most 100; empty when it is good without its id."""
-    try:
-        _read_task(document, tenant, lambda: "unnamed")
-    except f.FieldProblem as error:
-        return error.problems
-    return []
+    """List every problem of a specification, whether it has an id or not; empty when it is good."""
+    return f.problems_of(lambda given: _read_task(given, tenant, lambda: "unnamed"), document)
 
 
 def _read_task(document: object, tenant: str | None, new_id: Callable[[], str] | None) -> Task:
-    given = f.read_map(document, _FIELDS)
+    given = f.read_map(document, FIELDS)
     if tenant is not None:
         if given.get("tenant", tenant) != tenant:
             raise f.FieldProblem(below=[("tenant", "is not the tenant that submits")])

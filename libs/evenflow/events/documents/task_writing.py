@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from evenflow.core.demand.task import NEVER, Devices, Resources, SimulatedRun, Task, Where
+from evenflow.core.demand.task import NEVER, Devices, Latency, Resources, SimulatedRun, Task, Where
 from evenflow.core.units import MICRO, decimal_text
-from evenflow.events.documents.fields import quantity_text as _milli
+from evenflow.events.documents.quantities import milli_written as _milli
 
 _PLAIN: Final = Task(tenant="default", id="")
 _RESOURCES: Final = Resources()
@@ -72,19 +72,16 @@ def _add_rare(out: dict[str, Any], task: Task) -> None:
     if task.ready_timeout_ms != 600_000:
         out["ready_timeout_s"] = _milli(task.ready_timeout_ms)
     if task.output is not None:
-        out["output"] = {"size": task.output.size_bytes}
-        if task.output.site is not None:
-            out["output"]["site"] = task.output.site
+        site = {} if task.output.site is None else {"site": task.output.site}
+        out["output"] = {"size": task.output.size_bytes, **site}
     if task.objective != "finish":
         out["objective"] = task.objective
     if task.budget_micro is not None:
         out["budget"] = decimal_text(task.budget_micro, MICRO)
     if task.deadline_ms is not None:
         out["deadline_s"] = _milli(task.deadline_ms)
-    if task.latency.sensitive or task.latency.near is not None:
-        out["latency"] = {"class": "sensitive" if task.latency.sensitive else "tolerant"}
-        if task.latency.near is not None:
-            out["latency"]["near"] = task.latency.near
+    if task.latency != _PLAIN.latency:
+        out["latency"] = _latency(task.latency)
     if task.max_failures != 3:
         out["max_failures"] = task.max_failures
     if not task.reschedule_on_lost:
@@ -93,6 +90,13 @@ def _add_rare(out: dict[str, Any], task: Task) -> None:
         out["preemptible"] = False
     if task.one_per_node:
         out["one_per_node"] = True
+
+
+def _latency(latency: Latency) -> dict[str, Any]:
+    out = {"class": "sensitive" if latency.sensitive else "tolerant"}
+    if latency.near is not None:
+        out["near"] = latency.near
+    return out
 
 
 def _add_gang(out: dict[str, Any], task: Task) -> None:
