@@ -1,12 +1,12 @@
 """A task as everybody inside the product sees it: exact integers, defaults filled in.
 
-`events.specification` makes these from what a user wrote; nothing else does. Field names and units are documented there
-and in docs/task-specification.md.
+`events.documents.task_specification` makes these from what a user wrote; nothing else does. Field names and units are
+documented there and in docs/task-specification.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 Level = Literal["node", "rack", "site", "region"]
@@ -21,6 +21,8 @@ class Devices:
     """Accelerators of one member: `count` whole ones, or a share of one.
 
     Exactly one of `count` and `share_milli` is above zero when any device is asked for. `memory_bytes` is per device.
+    `any_share`: the task asked for device memory alone, so whatever share goes with that memory will do; `share_milli`
+    is then the smallest there is.
     """
 
     count: int = 0
@@ -28,6 +30,7 @@ class Devices:
     models: tuple[str, ...] = ()
     memory_bytes: int = 0
     precision: str | None = None
+    any_share: bool = False
 
     @property
     def total_milli(self) -> int:
@@ -86,7 +89,7 @@ class Group:
 class CheckpointWish:
     """How often progress is saved. `every_ms` None = auto."""
 
-    every_ms: int | None
+    every_ms: int | None = None
     cost_ms: int = 0
     size_bytes: int = 0
     parts: int = 1
@@ -167,7 +170,7 @@ class Task:
     budget_micro: int | None = None
     deadline_ms: int | None = None
     latency: Latency = Latency()
-    where: Where = field(default_factory=Where)
+    where: Where = Where()
     max_failures: int = 3
     reschedule_on_lost: bool = True
     preemptible: bool = True
