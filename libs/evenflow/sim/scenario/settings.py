@@ -1,0 +1,44 @@
+"""Names and kinds of the service settings that a scenario may set."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evenflow.sim.scenario import kinds
+from evenflow.sim.scenario.schema import Field, Form
+
+
+def _seconds(name: str, about: str) -> Field:
+    return Field(name, kinds.SECONDS, about)
+
+
+#: Every setting by name. Values are kept in milliseconds where the name ends in `_s`.
+SETTINGS: Final = Form(
+    "settings",
+    "any service setting",
+    (
+        _seconds("heartbeat_s", "period of a node's heartbeat"),
+        _seconds("beacon_s", "period of the observer's own beacon"),
+        _seconds("silence_tolerance_s", "silence after which a node is lost"),
+        _seconds("hold_off_s", "steadiness asked of a node that returned"),
+        _seconds("blind_max_s", "longest freeze of expiry while the observer is blind"),
+        _seconds("stop_grace_s", "time that a stopped task has to end by itself"),
+        _seconds("start_timeout_s", "time after which a start that hangs has failed"),
+        _seconds("starvation_s", "wait after which nothing may overtake"),
+        _seconds("ageing_s", "wait that is worth one priority point"),
+        _seconds("half_life_s", "half-life of past use"),
+        _seconds("minimum_run_s", "run time before a task may be preempted"),
+        _seconds("alert_after_s", "age of the newest checkpoint copy that alerts"),
+        Field("start_failures_quarantine", kinds.integer(1, 1000), "failed starts in a row that quarantine a node"),
+        _seconds("session_timeout_s", "silence after which a consumer leaves its group"),
+        _seconds("round_period_s", "longest time between two placement rounds"),
+        _seconds("round_limit_s", "longest time that one round may take"),
+        _seconds("snapshot_period_s", "period of placement's state images"),
+        _seconds("probe_period_s", "period of link probes"),
+        _seconds("flush_period_s", "period of the live load frames"),
+        _seconds("task_id_retention_s", "how long an ended task's id is remembered"),
+        _seconds("poll_wait_s", "longest wait of an agent's request for desired state"),
+        _seconds("report_period_s", "period of queue reports"),
+        _seconds("progress_period_s", "period of progress receipts"),
+    ),
+)

@@ -1,0 +1,54 @@
+"""`publish`: anything at all, straight onto the log."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any, Final
+
+from evenflow.core.errors import FieldRefused
+from evenflow.sim.scenario import kinds
+from evenflow.sim.scenario.schema import Field, Form, Kind, Reading, Values
+from evenflow.sim.stage import Stage
+from evenflow.sim.verbs.verb import Verb
+
+
+def _read_bytes(value: object, path: str, _reading: Reading) -> bytes:
+    if not isinstance(value, str):
+        raise FieldRefused(path, "must be base64 text")
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise FieldRefused(path, f"is not base64: {error}") from None
+
+
+def _check(values: Values, path: str) -> None:
+    if "value" in values and "bytes_base64" in values:
+        raise FieldRefused(path, "takes value or bytes_base64, not both")
+
+
+_FORM: Final = Form(
+    "publish",
+    "one record",
+    (
+        Field("topic", kinds.TEXT, "the topic", required=True),
+        Field("key", kinds.TEXT, "the record's key; none unless said"),
+        Field("value", kinds.ANYTHING, "a value, sent as JSON"),
+        Field("bytes_base64", Kind("base64", _read_bytes), "exact bytes; an empty text is an empty value"),
+        Field("headers", kinds.map_of(kinds.TEXT), "headers", default={}),
+    ),
+    check=_check,
+)
+
+
+async def _act(stage: Stage, values: dict[str, Any]) -> None:
+    value: bytes | None = values["bytes_base64"]
+    if value is None and values["value"] is not None:
+        value = json.dumps(values["value"], ensure_ascii=False).encode()
+    key = None if values["key"] is None else values["key"].encode()
+    headers = {name: text.encode() for name, text in values["headers"].items()}
+    await stage.door.publish(values["topic"], key, value, headers)
+
+
+VERB: Final = Verb("publish", "anything at all, straight onto the log", _FORM.kind(), _act)
