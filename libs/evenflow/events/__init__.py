@@ -1,1 +1,1 @@
-"""What travels on the log: the envelope, one contract class per event type, the registry of streams, strict documents."""
+"""What travels on the log: the envelope, one contract class per event type, the registry of streams, documents."""

@@ -172,7 +172,9 @@ def _time(found: dict[str, str]) -> int:
 def _dataschema(found: dict[str, str], event_type: str) -> str:
     value = found.get("ce_dataschema") or dataschema_of(event_type, 1)
     if event_type in _KNOWN and value != dataschema_of(event_type, 1):
-        raise UnknownMajor("headers.ce_dataschema", f"is {value[:120]!r}; this reader knows {dataschema_of(event_type, 1)}")
+        raise UnknownMajor(
+            "headers.ce_dataschema", f"is {value[:120]!r}; this reader knows {dataschema_of(event_type, 1)}"
+        )
     return value
 
 

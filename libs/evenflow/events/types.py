@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from evenflow.events.contract import Contract
-from evenflow.events.contracts import agent, billing, checkpoint, console, inventory, link_probe, placement, platform, tasks
+from evenflow.events.contracts import (
+    agent,
+    billing,
+    checkpoint,
+    console,
+    inventory,
+    link_probe,
+    placement,
+    platform,
+    tasks,
+)
 
 _ALL: Final[tuple[type[Contract], ...]] = (
     tasks.TaskSubmitted,

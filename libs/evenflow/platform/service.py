@@ -1,6 +1,7 @@
 """The one shape of a running service: tables followed, events handled, steps taken, one way to start, stop and end.
 
-A service's `main.build(runtime, settings)` puts one together; the supervisor, the simulator and the command line run it.
+A service's `main.build(runtime, settings)` puts one together; the supervisor, the simulator and the command line run
+it.
 """
 
 from __future__ import annotations
@@ -117,6 +118,6 @@ class EventService:
             except Ended as error:
                 self._end(error)
                 return
-            except Exception as error:  # one failed step must not end the service; the next one tries again
+            except Exception as error:  # noqa: BLE001  one failed step must not end the service; the next one tries again
                 level = self.runtime.log.warning if retriable(error) else self.runtime.log.error
                 level("step failed", step=step.name, problem=f"{type(error).__name__}: {error}")

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evenflow.platform.versions import refuse_version
+
 from evenflow.core.errors import FieldRefused
+from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.lifecycle.alerts import Alert
 from evenflow.core.lifecycle.node import Administration, DeviceState, Health, Reach
 from evenflow.core.probing.liveness import Tolerance, judge
@@ -32,7 +35,6 @@ from evenflow.inventory.registry import Registry
 from evenflow.inventory.settings import InventorySettings
 from evenflow.platform.broker.codec import Fact, Received
 from evenflow.platform.runtime import Runtime
-from evenflow.platform.versions import refuse_version
 
 
 class Inventory:
@@ -70,18 +72,11 @@ class Inventory:
 
     def _announced(self, received: Received, body: NodeAnnounced) -> list[Fact]:
         try:
-            refuse_version(body.agent_version)
-            description = parse_node(body.document)
-            if description.id != body.node:
-                raise FieldRefused("id", f"is {description.id!r} but the agent says it is {body.node[:128]!r}")
-            known = self.registry.nodes.get(description.id)
-            if known is None and len(self.registry.nodes) >= self.settings.node_count_max:
-                raise FieldRefused("id", f"the pool already has {self.settings.node_count_max} nodes")
-            if known is not None and known.status.revoked:
-                raise FieldRefused("id", "this node was revoked; give the machine a new id and token")
+            description = self._admit(body)
         except FieldRefused as refusal:
             refused = NodeRefused(node=body.node, path=refusal.path, problem=refusal.problem)
             return [Fact(streams.NODES, refused, cause=received)]
+        known = self.registry.nodes.get(description.id)
         now_ms = self.runtime.clock.now_ms()
         if known is None or known.status.document != body.document:
             base = known.status if known is not None else None
@@ -106,6 +101,18 @@ class Inventory:
         changes: dict[str, Any] = {"session": body.session} if known.status.session != body.session else {}
         return self._heard(description.id, received, changes)
 
+    def _admit(self, body: NodeAnnounced) -> NodeDescription:
+        refuse_version(body.agent_version)
+        description = parse_node(body.document)
+        if description.id != body.node:
+            raise FieldRefused("id", f"is {description.id!r} but the agent says it is {body.node[:128]!r}")
+        known = self.registry.nodes.get(description.id)
+        if known is None and len(self.registry.nodes) >= self.settings.node_count_max:
+            raise FieldRefused("id", f"the pool already has {self.settings.node_count_max} nodes")
+        if known is not None and known.status.revoked:
+            raise FieldRefused("id", "this node was revoked; give the machine a new id and token")
+        return description
+
     def _heartbeat(self, received: Received, body: NodeHeartbeat) -> list[Fact]:
         entry = self.registry.nodes.get(body.node)
         stamp = received.envelope.stamp
@@ -123,9 +130,7 @@ class Inventory:
         self.load.put(entry.description.site, body, now_ms=self.runtime.clock.now_ms())
         changes: dict[str, Any] = {}
         states = {load.index: load.state for load in body.devices}
-        devices = tuple(
-            DeviceStatus(index=d.index, state=states.get(d.index, d.state)) for d in entry.status.devices
-        )
+        devices = tuple(DeviceStatus(index=d.index, state=states.get(d.index, d.state)) for d in entry.status.devices)
         if devices != entry.status.devices:
             changes["devices"] = devices
         facts = self._heard(body.node, received, changes)

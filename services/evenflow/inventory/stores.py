@@ -24,7 +24,9 @@ class Views:
 
     async def flush_documents(self) -> None:
         """Write node and dataset documents with a newer revision than last written."""
-        nodes = {name: (e.status.revision, e.status.model_dump(mode="json")) for name, e in self._registry.nodes.items()}
+        nodes = {
+            name: (e.status.revision, e.status.model_dump(mode="json")) for name, e in self._registry.nodes.items()
+        }
         datasets = {
             name: (body.revision, body.model_dump(mode="json")) for name, body in self._registry.datasets.items()
         }

@@ -1,1 +1,1 @@
-"""link probe of Evenflow."""
+"""Link-probe: asks nodes to measure links and keeps the estimate of every directed link."""

@@ -54,8 +54,8 @@ class Reason(StrEnum):
 class Blocker:
     """One reason with its arithmetic.
 
-    `dimension` names what was short (cpu, devices, … or a field's path for `invalid`), `needed` and `available` are texts
-    with units, `nodes` counts the nodes that this reason rules out.
+    `dimension` names what was short (cpu, devices, … or a field's path for `invalid`), `needed` and `available` are
+    texts with units, `nodes` counts the nodes that this reason rules out.
     """
 
     reason: Reason

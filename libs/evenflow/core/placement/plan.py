@@ -32,8 +32,8 @@ class Demand:
     """A waiting task as the engine sees it.
 
     `sequence` orders equal demands by arrival; `queued_ms` is since when it waits; `not_before_ms` holds it back;
-    `avoid` are nodes where it failed to start; `apart_nodes` are nodes of tasks it must be apart from, or whose labels it
-    must not meet; `progress_ms` is work already saved by a checkpoint of `resume_bytes` at `resume_site`.
+    `avoid` are nodes where it failed to start; `apart_nodes` are nodes of tasks it must be apart from, or whose labels
+    it must not meet; `progress_ms` is work already saved by a checkpoint of `resume_bytes` at `resume_site`.
     """
 
     task: Task
@@ -101,7 +101,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One task goes on waiting, with every blocker; `crossing` is one that was refused. `position` counts from 1 in its queue."""
+    """One task goes on waiting, with every blocker; `crossing` is one that was refused. `position` counts from 1."""
 
     demand: Demand
     blockers: tuple[Blocker, ...]

@@ -8,6 +8,7 @@ tolerance of each other. While blind nothing expires, for at most `blind_max_ms`
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -74,9 +75,7 @@ def _blind(contacts: Mapping[str, Contact], *, beacon_ms: int, now_ms: int, limi
         hearing[contact.site] = hearing.get(contact.site, False) or not silent
         newest[contact.site] = max(newest.get(contact.site, 0), contact.last_ms)
     silent_sites = sorted(newest[site] for site, heard in hearing.items() if not heard)
-    together = any(
-        later - earlier <= limits.tolerance_ms for earlier, later in zip(silent_sites, silent_sites[1:], strict=False)
-    )
+    together = any(later - earlier <= limits.tolerance_ms for earlier, later in itertools.pairwise(silent_sites))
     if together:
         return f"{len(silent_sites)} sites fell silent together"
     alive = [c for c in contacts.values() if c.reach is not Reach.LOST]

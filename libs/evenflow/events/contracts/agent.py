@@ -1,4 +1,4 @@
-"""What agents say: receipts (`evenflow.runs.v1`), telemetry, probes, transfers. Only they state what happened on a node."""
+"""What agents say: receipts (`evenflow.runs.v1`), telemetry, probes, transfers. Only they say what happened there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class AttemptStarted(Receipt):
     """Ready: work counts from here.
 
     `resumed_progress_ms` is the progress it starts from (0 = from the beginning), of checkpoint
-    `resumed_checkpoint` (0 = none) written by generation `resumed_generation`. `damaged` are checkpoints found bad on the way.
+    `resumed_checkpoint` (0 = none) written by generation `resumed_generation`. `damaged` are checkpoints found bad on
+    the way.
     """
 
     TYPE: ClassVar = EventType.ATTEMPT_STARTED

@@ -39,7 +39,7 @@ class UsageMeasured(Contract):
 
 
 class LedgerEntry(Contract):
-    """One line of a queue's ledger. `previous` and `hash` chain the lines of a queue; `balance_micro` is the sum so far.
+    """One line of a queue's ledger. `previous` and `hash` chain the lines of a queue; `balance_micro` sums them.
 
     hash = SHA-256 over the previous hash and the canonical JSON of every other field.
     """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from evenflow.core.lifecycle.attempt import AttemptEnd, Wish
 from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.event_types import EventType
@@ -87,7 +89,7 @@ class Staging(Part):
 
 
 class MemberUse(Part):
-    """What one member of an ended attempt used, from its accepted receipts. `started` is False if it never became ready."""
+    """What one member of an ended attempt used, by its accepted receipts. `started` is False if never ready."""
 
     place: MemberPlace
     ended_as: Text
@@ -244,7 +246,7 @@ class AttemptDesired(Contract):
     wish: Wish
     place: MemberPlace
     peers: tuple[Id, ...] = ()
-    specification: Document = {}
+    specification: Document = Field(default_factory=dict)
     resume: tuple[ResumePoint, ...] = ()
     staging: tuple[Staging, ...] = ()
     stop_grace_ms: Count = 10_000
@@ -278,5 +280,5 @@ class RoundCompleted(Contract):
     waiting_count: Count
     rejected_count: Count
     ended_count: Count
-    stage_us: dict[str, int] = {}
+    stage_us: dict[str, int] = Field(default_factory=dict)
     crossings: tuple[CrossingTerms, ...] = ()

@@ -1,7 +1,7 @@
 """Following a stream from its beginning without a group: how a service holds a table of others' facts.
 
-`start` returns when everything that was on the log at that moment has been applied; afterwards the tail is applied as it
-comes. Unreadable records are counted and passed over: the group reader of the stream parks them.
+`start` returns when everything that was on the log at that moment has been applied; afterwards the tail is applied as
+it comes. Unreadable records are counted and passed over: the group reader of the stream parks them.
 """
 
 from __future__ import annotations

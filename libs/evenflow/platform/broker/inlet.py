@@ -93,7 +93,13 @@ class Inlet:
             raise
 
     def _subscribe(
-        self, stream: Stream, handle: Callable[..., Awaitable[None]], *, batch: bool, workers: int, max_records: int | None
+        self,
+        stream: Stream,
+        handle: Callable[..., Awaitable[None]],
+        *,
+        batch: bool,
+        workers: int,
+        max_records: int | None,
     ) -> None:
         async def parse(record: Any, original: Callable[[Any], Awaitable[KafkaMessage]]) -> KafkaMessage:
             bare = tuple(_bare(one) for one in record) if batch else _bare(record)

@@ -1,0 +1,37 @@
+"""Link-probe's composition root."""
+
+from __future__ import annotations
+
+from evenflow.core.errors import Unavailable
+from evenflow.events import streams
+from evenflow.link_probe.handlers import subscribe
+from evenflow.link_probe.service import LinkProbe
+from evenflow.link_probe.settings import LinkProbeSettings
+from evenflow.link_probe.stores import LinkViews
+from evenflow.platform.runtime import Runtime
+from evenflow.platform.service import EventService, Step
+
+DECLARE_PERIOD_MS = 1_000
+
+
+def build(runtime: Runtime, settings: LinkProbeSettings) -> EventService:
+    """Put link-probe together."""
+    host = EventService(runtime)
+    probe = LinkProbe(runtime, settings)
+    views = LinkViews(runtime, probe)
+    host.follow([streams.NODES, streams.POLICIES, streams.LINKS], probe.follow)
+    subscribe(host, probe)
+
+    async def declare() -> None:
+        await host.outlet.publish(*probe.declare(), *probe.age())
+        try:
+            await views.flush()
+        except Unavailable as error:
+            runtime.log.warning("view not written", problem=str(error))
+
+    async def ask() -> None:
+        await host.outlet.publish(*probe.ask())
+
+    host.restore = declare
+    host.steps = [Step("declare", DECLARE_PERIOD_MS, declare), Step("ask", settings.probe_period_ms, ask)]
+    return host
