@@ -49,7 +49,7 @@ class Outlet:
         """Write all facts; returns when the log has them.
 
         What the log does not confirm stays first in line: the caller's state has already moved on, so a retry that
-        finds nothing more to say still sends it. Raises Unavailable until everything before and in this call is confirmed.
+        finds nothing more to say still sends it. Raises Unavailable until all before and in this call is confirmed.
         """
         self._backlog += [self.encoded(fact) for fact in facts]
         if len(self._backlog) > BACKLOG_MAX:

@@ -1,0 +1,38 @@
+"""Every service by name, with its settings and its composition root. Nothing else lists the services."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from evenflow.checkpoint.main import build as build_checkpoint
+from evenflow.checkpoint.settings import CheckpointSettings
+from evenflow.inventory.main import build as build_inventory
+from evenflow.inventory.settings import InventorySettings
+from evenflow.link_probe.main import build as build_link_probe
+from evenflow.link_probe.settings import LinkProbeSettings
+from evenflow.platform.runtime import Runtime
+from evenflow.platform.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceKind:
+    """One kind of service. `build` takes the runtime and an instance of `settings`."""
+
+    name: str
+    settings: type[BaseModel]
+    build: Callable[[Runtime, Any], Service]
+
+
+#: In the order of their start.
+SERVICES: Final[dict[str, ServiceKind]] = {
+    kind.name: kind
+    for kind in (
+        ServiceKind("inventory", InventorySettings, build_inventory),
+        ServiceKind("link-probe", LinkProbeSettings, build_link_probe),
+        ServiceKind("checkpoint", CheckpointSettings, build_checkpoint),
+    )
+}

@@ -1,0 +1,21 @@
+"""What checkpoint subscribes to: receipts about saving and resuming."""
+
+from __future__ import annotations
+
+from evenflow.checkpoint.service import Checkpoints
+from evenflow.events import streams
+from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptStarted
+from evenflow.platform.broker.codec import Received
+from evenflow.platform.service import EventService
+
+
+def subscribe(host: EventService, checkpoints: Checkpoints) -> None:
+    """Register every handler."""
+
+    @host.inlet.on(streams.RUNS)
+    async def on_receipt(received: Received) -> None:
+        body = received.body
+        if isinstance(body, AttemptCheckpointed):
+            await host.outlet.publish(*await checkpoints.verify(body, received))
+        elif isinstance(body, AttemptStarted) and body.damaged:
+            await host.outlet.publish(*checkpoints.started(body, received))

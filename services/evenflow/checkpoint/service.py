@@ -1,0 +1,85 @@
+"""Checkpoint's use-cases: verify what an agent says it saved, believe agents about damage, prune."""
+
+from __future__ import annotations
+
+from evenflow.checkpoint.ports import CheckpointStore
+from evenflow.checkpoint.projection import Projection
+from evenflow.checkpoint.settings import CheckpointSettings
+from evenflow.core.lifecycle.alerts import Alert
+from evenflow.events import streams
+from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptStarted
+from evenflow.events.contracts.checkpoint import CheckpointDamaged, CheckpointFact, CheckpointPruned, CheckpointVerified
+from evenflow.events.contracts.platform import AlertRaised
+from evenflow.platform.broker.codec import Fact, Received
+from evenflow.platform.runtime import Runtime
+
+
+class Checkpoints:
+    """State and rules of one checkpoint process."""
+
+    def __init__(self, runtime: Runtime, settings: CheckpointSettings, store: CheckpointStore) -> None:
+        self._runtime = runtime
+        self._settings = settings
+        self._store = store
+        self.projection = Projection()
+        self.late_count = 0
+
+    async def verify(self, body: AttemptCheckpointed, cause: Received) -> list[Fact]:
+        """A saved checkpoint: read it whole and say what was found. One of a closed attempt counts for nothing."""
+        entry = self.projection.of(body.tenant, body.task)
+        key = (body.generation, body.checkpoint)
+        if key in entry.good or key in entry.bad:
+            return []
+        if body.attempt <= entry.closed or entry.ended:
+            self.late_count += 1
+            self._runtime.log.info(
+                "checkpoint of an ended attempt ignored", task=f"{body.tenant}/{body.task}", attempt=body.attempt
+            )
+            return []
+        await self._runtime.point("checkpoint.before-verify")
+        problem = await self._store.problem(body.manifest)
+        await self._runtime.point("checkpoint.after-verify")
+        fields = {name: getattr(body, name) for name in CheckpointFact.model_fields}
+        if problem:
+            return self._damaged(CheckpointDamaged(**fields, problem=problem), cause)
+        verified = CheckpointVerified(**fields)
+        self.projection.take(verified)
+        return [Fact(streams.CHECKPOINTS, verified, cause=cause)]
+
+    def started(self, body: AttemptStarted, cause: Received) -> list[Fact]:
+        """An attempt that resumed says which checkpoints it found damaged on the way (their manifests' paths)."""
+        entry = self.projection.of(body.tenant, body.task)
+        facts: list[Fact] = []
+        for fact in [known for known in entry.good.values() if known.manifest in body.damaged]:
+            fields = {name: getattr(fact, name) for name in CheckpointFact.model_fields}
+            facts += self._damaged(CheckpointDamaged(**fields, problem="found damaged when resuming"), cause)
+        return facts
+
+    def _damaged(self, body: CheckpointDamaged, cause: Received) -> list[Fact]:
+        self.projection.take(body)
+        subject = f"{body.tenant}/{body.task}/g{body.generation}/c{body.checkpoint}"
+        alert = AlertRaised(
+            name=Alert.CHECKPOINT_DAMAGED, subject=subject, message=body.problem, at_ms=self._runtime.clock.now_ms()
+        )
+        identity = f"damaged-{subject}"
+        return [
+            Fact(streams.CHECKPOINTS, body, cause=cause, id=identity),
+            Fact(streams.ALERTS, alert, cause=cause, id=f"alert-{identity}"),
+        ]
+
+    async def prune(self) -> list[Fact]:
+        """Periodic: remove all but the newest good ones of living tasks, and everything of ended ones."""
+        doomed: list[CheckpointFact] = []
+        for entry in list(self.projection.tasks.values()):
+            newest_first = [entry.good[key] for key in sorted(entry.good, reverse=True)]
+            doomed += newest_first if entry.ended else newest_first[self._settings.kept_count :]
+            doomed += list(entry.bad.values()) if entry.ended or len(newest_first) >= self._settings.kept_count else []
+        facts: list[Fact] = []
+        for fact in doomed:
+            await self._store.remove(fact.manifest)
+            fields = {name: getattr(fact, name) for name in CheckpointFact.model_fields}
+            pruned = CheckpointPruned(**fields)
+            self.projection.take(pruned)
+            identity = f"pruned-{fact.tenant}/{fact.task}/g{fact.generation}/c{fact.checkpoint}"
+            facts.append(Fact(streams.CHECKPOINTS, pruned, id=identity))
+        return facts
