@@ -142,3 +142,14 @@ def test_no_file_names_a_machine_or_a_package_registry(root, tracked):
         text = data.decode("utf-8", "replace")
         found += [f"{path}: {pattern.pattern}" for pattern in FOREIGN if pattern.search(text)]
     assert found == []
+
+
+def test_every_link_between_documents_leads_somewhere(root, tracked):
+    """Proves that no relative link of a Markdown file points at a file that is not there."""
+    broken = []
+    for path in (path for path in tracked if path.endswith(".md")):
+        text = (root / path).read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+            if "://" not in target and not (root / path).parent.joinpath(target).exists():
+                broken.append(f"{path}: {target}")
+    assert broken == []
