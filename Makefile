@@ -68,7 +68,7 @@ schemas-check: $(STAMP) ## Fail when schemas/ drifted or broke compatibility
 tidy: $(STAMP) ## Check the structure of the tree
 	$(PYTEST) -vv --no-header tests/unit/tidy
 
-check: lint types contracts schemas-check tidy ## All checks that run no product code path
+check: lint types contracts schemas-check tidy ## Style, types, import contracts, schemas and structure
 
 test: $(STAMP) ## Run the tests that need no server
 	$(PYTEST) $(SPREAD) $(TESTS)
