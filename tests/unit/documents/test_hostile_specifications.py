@@ -35,8 +35,8 @@ def task_with(path, value):
 
 BAD_NUMBERS = [
     NAN, "nan", "NaN", INFINITY, -INFINITY, "Infinity", "inf", -0.5, -0.0, "-0", "-0.0", "+1", "-1", "", " 1", "1 ",
-    "0x1", "1e3", "1_000", "1,5", "1.", ".5", "00.5", "١", None, True, False, [], {}, [1], 1e300, "9" * 70,
-    10**400, Decimal("NaN"), Decimal("sNaN"), Decimal("1e999999"), Decimal("-1"), 1j, b"1",
+    "0x1", "1e3", "1_000", "1,5", "1.", ".5", "00.5", "\u0661", None, True, False, [], {}, [1], 1e300, "9" * 70,
+    10**400, Decimal("NaN"), Decimal("sNaN"), Decimal("1e999999"), Decimal(-1), 1j, b"1",
 ]  # fmt: skip
 
 
@@ -48,7 +48,15 @@ def test_a_bad_device_share_is_refused_by_its_field(value):
 
 @pytest.mark.parametrize(
     "path",
-    ["resources.cpu", "run.work_s", "declared_s", "deadline_s", "ready_timeout_s", "run.fail_at_s", "checkpoint.cost_s"],
+    [
+        "resources.cpu",
+        "run.work_s",
+        "declared_s",
+        "deadline_s",
+        "ready_timeout_s",
+        "run.fail_at_s",
+        "checkpoint.cost_s",
+    ],
 )
 @pytest.mark.parametrize("value", [*BAD_NUMBERS, 1e-12, 0.0001, "1.0001"])
 def test_a_bad_decimal_is_refused_by_its_field(path, value):
@@ -58,7 +66,8 @@ def test_a_bad_decimal_is_refused_by_its_field(path, value):
 
 @pytest.mark.parametrize("path", ["resources.memory", "resources.disk", "resources.devices.memory", "output.size"])
 @pytest.mark.parametrize(
-    "value", [*BAD_NUMBERS, "-1GiB", "1.5B", "0.3KiB", "1gib", "1 Gi", "GiB", "1GiB ", "NaNGiB", "1e3MB", 0.5, "8192TiB "]
+    "value",
+    [*BAD_NUMBERS, "-1GiB", "1.5B", "0.3KiB", "1gib", "1 Gi", "GiB", "1GiB ", "NaNGiB", "1e3MB", 0.5, "8192TiB "],
 )
 def test_a_bad_size_is_refused_by_its_field(path, value):
     """A size must give whole bytes in a known unit."""
@@ -111,17 +120,19 @@ def test_a_node_with_hostile_numbers_is_refused_by_its_field(document, path):
     assert refused_at(document, parse_node) == path
 
 
-@pytest.mark.parametrize("row", ["NaN", "Infinity", "-Infinity", "-0.0", "-0", "1e-12", "1e-999", "0.10000000000000000000001"])
+@pytest.mark.parametrize(
+    "row", ["NaN", "Infinity", "-Infinity", "-0.0", "-0", "1e-12", "1e-999", "0.10000000000000000000001"]
+)
 def test_the_same_numbers_are_refused_when_they_come_as_bytes(row):
     """Reading never repairs what the field must refuse, in JSON or in YAML."""
-    body = '{"id": "t", "resources": {"devices": {"share": %s}}}' % row
+    body = f'{{"id": "t", "resources": {{"devices": {{"share": {row}}}}}}}'
     assert refused_at(read_json(body, source="x")) == "resources.devices.share"
     text = f"id: t\nresources:\n  devices:\n    share: {row}\n"
     assert refused_at(read_document(text, source="x")) == "resources.devices.share"
 
 
 NAMES = [
-    "a" * 300, "b" * 255 + "1", "b" * 255 + "2", "🚀🚀", "שלום עולם", "e\u0301", "\u00e9", "Task", "task", " x", "x ", "",
+    "a" * 300, "b" * 255 + "1", "b" * 255 + "2", "🚀", "שלום עולם", "e\u0301", "\u00e9", "Task", "task", " x", "x ", "",
     "a/b", "../../etc", "a.b", "$where", "{{x}}", "'; drop table", "<script>", "a\u2028b", "名前", "x" * 1024,
 ]  # fmt: skip
 
@@ -134,13 +145,17 @@ def test_an_accepted_name_comes_back_byte_for_byte(name):
     assert parse_task(json.loads(json.dumps(task_document(task)))).name == name
 
 
-@pytest.mark.parametrize("name", ["a\0b", "a\nb", "\x1b[31m", "a\x7fb", "a\x85b", "x" * 1025, "é" * 513, "\ud800", 1, None, ["a"]])
+@pytest.mark.parametrize(
+    "name", ["a\0b", "a\nb", "\x1b[31m", "a\x7fb", "a\x85b", "x" * 1025, "é" * 513, "\ud800", 1, None, ["a"]]
+)
 def test_a_name_that_would_break_a_line_or_a_terminal_is_refused(name):
     """Control characters, half surrogates and names above 1,024 bytes are named as such."""
     assert refused_at({"id": "t", "name": name}) == "name"
 
 
-@pytest.mark.parametrize("name", [*[name for name in NAMES if name not in {"task", "a.b"}], "a\0b", "a\nb", "а", "t\n", "-a", ".."])
+@pytest.mark.parametrize(
+    "name", [*[name for name in NAMES if name not in {"task", "a.b"}], "a\0b", "a\nb", "\u0430", "t\n", "-a", ".."]
+)
 @pytest.mark.parametrize("path", ["id", "queue", "tenant"])
 def test_an_id_that_could_be_mistaken_is_refused(path, name):
     """Ids become keys, paths and labels of metrics: small ASCII letters, digits, dot, dash, underscore, at most 128."""

@@ -27,14 +27,16 @@ def test_plain_yaml_scalars_mean_what_they_mean_in_json():
     )
     document = read(text)
     assert [document[key] for key in "abcdef"] == [None, True, False, 12, -0.5, 1000.0]
-    assert document["g"] == (
-        "yes no on off 0x1 1_000 012 .5 5. ~ .nan .inf True NULL 2026-03-28 12 1:30 +1".split()
-    )
+    words = "yes no on off 0x1 1_000 012 .5 5. ~ .nan .inf True NULL 2026-03-28 12 1:30 +1"
+    assert " ".join(document["g"]) == words
 
 
 def test_nan_and_infinities_are_numbers_so_that_their_field_refuses_them():
     """Both readers give a float, never a text that a lenient field might take."""
-    for document in (read("a: [NaN, Infinity, -Infinity, +Infinity]"), read_json(b'{"a": [NaN, Infinity, -Infinity]}', source="x")):
+    for document in (
+        read("a: [NaN, Infinity, -Infinity, +Infinity]"),
+        read_json(b'{"a": [NaN, Infinity, -Infinity]}', source="x"),
+    ):
         assert math.isnan(document["a"][0])
         assert document["a"][1:3] == [math.inf, -math.inf]
 
@@ -146,7 +148,9 @@ def test_a_document_of_the_largest_size_is_read():
     refused(read_json, text + " ")
 
 
-@pytest.mark.parametrize("text", ["0.1000000000000000000001", "1e-999", "1e-99999999999999999999999", "12345678901234567.5"])
+@pytest.mark.parametrize(
+    "text", ["0.1000000000000000000001", "1e-999", "1e-99999999999999999999999", "12345678901234567.5"]
+)
 def test_a_number_that_no_float_keeps_stays_as_it_was_written(text):
     """It must not be rounded into a number that a field would take."""
     for value in (read(f"a: {text}")["a"], read_json(text, source="x")):
@@ -154,7 +158,9 @@ def test_a_number_that_no_float_keeps_stays_as_it_was_written(text):
         assert repr(value) == text
 
 
-@pytest.mark.parametrize("text", ["0.1", "0.25000000000000000000", "1e3", "0.0", "1E-3", "100.0", "1e22", "1e400", "0e5"])
+@pytest.mark.parametrize(
+    "text", ["0.1", "0.25000000000000000000", "1e3", "0.0", "1E-3", "100.0", "1e22", "1e400", "0e5"]
+)
 def test_a_number_that_a_float_keeps_is_a_float(text):
     """Trailing zeros and exponents alone do not make a number long."""
     assert type(read_json(text, source="x")) is float

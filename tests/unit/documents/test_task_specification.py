@@ -86,9 +86,7 @@ def test_every_field_is_kept_exactly():
     """Decimals become milli-units, sizes bytes, durations milliseconds, money micro-units."""
     task = parse_task(FULL)
     assert (task.tenant, task.name, task.priority) == ("lab", FULL["name"], 70)
-    assert task.resources == Resources(
-        500, 3 * 2**29, 10 * 10**9, Devices(0, 250, ("a100-80g",), 20 * 2**30, "bf16")
-    )
+    assert task.resources == Resources(500, 3 * 2**29, 10 * 10**9, Devices(0, 250, ("a100-80g",), 20 * 2**30, "bf16"))
     assert (task.run.work_ms, task.run.progress_every_ms, task.run.memory.bytes) == (600_500, 500, 12 * 2**30)
     assert task.groups == (Group(8, "node"), Group(4, "rack"))
     assert task.adjacency == Adjacency("rack", 10_000, "fail")
@@ -109,7 +107,7 @@ def test_an_exponent_is_fine_in_a_number_and_refused_in_text():
     """JSON writers may use one; people who quote a number mean it literally."""
     assert parse_task(with_field("resources.cpu", 1e1)).resources.cpu_milli == 10_000
     assert parse_task(with_field("resources.memory", 1e9)).resources.memory_bytes == 10**9
-    with pytest.raises(FieldRefused, match="resources.cpu"):
+    with pytest.raises(FieldRefused, match=r"resources\.cpu"):
         parse_task(with_field("resources.cpu", "1e1"))
 
 
@@ -148,11 +146,13 @@ def test_a_wish_about_devices_without_a_device_is_refused(value):
 
 def test_members_may_be_listed_one_by_one():
     """An entry without resources takes those of the task; the list is the number."""
-    task = parse_task({
-        "id": "g",
-        "resources": {"cpu": 2},
-        "members": [{"resources": {"cpu": 8, "devices": {"count": 1}}}, {}],
-    })
+    task = parse_task(
+        {
+            "id": "g",
+            "resources": {"cpu": 2},
+            "members": [{"resources": {"cpu": 8, "devices": {"count": 1}}}, {}],
+        }
+    )
     assert task.members == 2
     assert task.resources_of(0).devices.count == 1
     assert task.resources_of(1).cpu_milli == 2_000
