@@ -87,7 +87,7 @@ class KafkaTransport:
             ),
         )
 
-    def consumer(  # noqa: PLR0913  the port's signature
+    def consumer(
         self,
         *topics: str,
         client_id: str,
@@ -235,5 +235,5 @@ class KafkaTransport:
 
 
 def _own_sticky_assignor() -> type[StickyPartitionAssignor]:
-    """The sticky assignor with its own memory: aiokafka keeps what a member held on the class, for the whole process."""
+    """The sticky assignor with a memory of its own: aiokafka keeps what a member held on the class, for all of them."""
     return cast("type[StickyPartitionAssignor]", type("OwnStickyAssignor", (StickyPartitionAssignor,), {}))

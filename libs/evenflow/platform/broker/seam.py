@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from faststream import AckPolicy
 from faststream.__about__ import __version__ as installed
-from faststream.kafka import KafkaBroker
 from faststream._internal.parser import DefaultCodec
+from faststream.kafka import KafkaBroker
 
 from evenflow.core.errors import Refused
 

@@ -14,7 +14,7 @@ Assignor = Callable[[Subscriptions, Mapping[str, int], Mapping[str, Sequence[Top
 
 
 def assign_range(
-    subscriptions: Subscriptions, counts: Mapping[str, int], held: Mapping[str, Sequence[TopicPartition]]
+    subscriptions: Subscriptions, counts: Mapping[str, int], _held: Mapping[str, Sequence[TopicPartition]]
 ) -> Assignment:
     """Consecutive partitions of each topic; earlier members get one more when it doesn't divide."""
     assignment: Assignment = {member: [] for member in subscriptions}
@@ -32,7 +32,7 @@ def assign_range(
 
 
 def assign_round_robin(
-    subscriptions: Subscriptions, counts: Mapping[str, int], held: Mapping[str, Sequence[TopicPartition]]
+    subscriptions: Subscriptions, counts: Mapping[str, int], _held: Mapping[str, Sequence[TopicPartition]]
 ) -> Assignment:
     """All partitions of all topics dealt out in turn; a member that doesn't read a topic is passed over."""
     assignment: Assignment = {member: [] for member in subscriptions}

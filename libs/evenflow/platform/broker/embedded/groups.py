@@ -1,8 +1,8 @@
 """Consumer groups: joining, leaving, eager rebalances, generations, eviction.
 
-Kafka's eager protocol: when the membership changes, every member is asked to give up its partitions and join again; when
-all have, or the slow ones were put out, the generation goes up and partitions are dealt out anew, each read from its
-committed offset. Members are always visited in the order in which they joined. Callbacks run in the context of the
+Kafka's eager protocol: when the membership changes, every member is asked to give up its partitions and join again.
+When all have, or the slow ones were put out, the generation goes up and partitions are dealt out anew, each read from
+its committed offset. Members are always visited in the order in which they joined. Callbacks run in the context of the
 member's own process: a dead process answers nothing and is put out when its session ends, a paused one answers late.
 """
 
@@ -19,7 +19,7 @@ from evenflow.platform.broker.embedded.assignors import ASSIGNORS
 if TYPE_CHECKING:
     import asyncio
 
-    from evenflow.platform.broker.embedded.clients.consumer import EmbeddedConsumer
+    from evenflow.platform.broker.embedded.clients.membership import Membership
     from evenflow.platform.broker.embedded.log import EmbeddedLog
 
 
@@ -32,9 +32,9 @@ class Group:
         self.name = name
         self.strategy = strategy
         self.generation = 0
-        self.members: dict[str, EmbeddedConsumer] = {}
+        self.members: dict[str, Membership] = {}
         self.held: dict[str, list[TopicPartition]] = {}
-        self.awaited: dict[str, EmbeddedConsumer] = {}
+        self.awaited: dict[str, Membership] = {}
         self.rebalancing = False
         self.deadline: asyncio.TimerHandle | None = None
 
@@ -61,16 +61,16 @@ class Groups:
         group = self._groups.get(name)
         return 0 if group is None else group.generation
 
-    def is_member(self, consumer: EmbeddedConsumer) -> bool:
+    def is_member(self, consumer: Membership) -> bool:
         """Whether the log counts this consumer in."""
         group = self._groups.get(consumer.group_id or "")
         return group is not None and group.members.get(consumer.member_id) is consumer
 
-    def is_current(self, consumer: EmbeddedConsumer) -> bool:
+    def is_current(self, consumer: Membership) -> bool:
         """Whether the consumer is a member and knows the group's generation: only then may it commit."""
         return self.is_member(consumer) and consumer.generation == self.generation(consumer.group_id or "")
 
-    def is_settled(self, consumer: EmbeddedConsumer) -> bool:
+    def is_settled(self, consumer: Membership) -> bool:
         """Whether the consumer is current and no rebalance waits for it."""
         group = self._groups.get(consumer.group_id or "")
         return group is not None and self.is_current(consumer) and consumer.member_id not in group.awaited
@@ -80,7 +80,7 @@ class Groups:
         group = self._groups.get(name)
         return group is not None and bool(group.members)
 
-    def join(self, consumer: EmbeddedConsumer) -> None:
+    def join(self, consumer: Membership) -> None:
         """Add a member and rebalance. Raises InconsistentGroupProtocolError for another strategy than the group's."""
         name = consumer.group_id or ""
         group = self._groups.get(name)
@@ -97,7 +97,7 @@ class Groups:
         group.members[consumer.member_id] = consumer
         self._rebalance(group)
 
-    def leave(self, consumer: EmbeddedConsumer) -> None:
+    def leave(self, consumer: Membership) -> None:
         """Remove a member that says goodbye, or that was silent for its session; the others rebalance."""
         group = self._groups.get(consumer.group_id or "")
         if group is None or group.members.get(consumer.member_id) is not consumer:
@@ -132,7 +132,7 @@ class Groups:
             group.deadline = self._log.loop.call_later(slowest, self._put_out, group, context=self._log.world)
         self._complete_soon(group)
 
-    def rejoined(self, consumer: EmbeddedConsumer) -> None:
+    def rejoined(self, consumer: Membership) -> None:
         """A member has given up its partitions and joined again."""
         group = self._groups.get(consumer.group_id or "")
         if group is not None and group.awaited.get(consumer.member_id) is consumer:

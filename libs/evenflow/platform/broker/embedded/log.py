@@ -18,7 +18,7 @@ from aiokafka.structs import RecordMetadata
 
 from evenflow.platform.broker.embedded.groups import Groups
 from evenflow.platform.broker.embedded.hooks import Hooks
-from evenflow.platform.broker.embedded.records import LogRecord, InvalidRecordError
+from evenflow.platform.broker.embedded.records import InvalidRecordError, LogRecord
 from evenflow.platform.broker.embedded.storage.memory import MemoryStorage
 from evenflow.platform.broker.embedded.storage.port import Change, StoredPartition
 from evenflow.platform.broker.embedded.topics import Partition, Topic, TopicRules
@@ -148,6 +148,16 @@ class EmbeddedLog:
         for topic in made:
             self.topics[topic.name] = topic
         self.groups.topics_added([topic.name for topic in made])
+
+    def alter(self, settings: TopicSettings) -> None:
+        """Give an existing topic other settings; its partitions stay. Raises Refused for settings Kafka refuses."""
+        topic = self.topic(settings.name)
+        configs = dict(settings.configs)
+        rules = TopicRules.from_configs(settings.name, configs)
+        self.storage.write(Change(topics=[(settings.name, configs, [])]))
+        topic.configs, topic.rules = configs, rules
+        for partition in topic.partitions:
+            partition.rules = rules
 
     # ---- appending
 

@@ -19,7 +19,7 @@ from evenflow.core.errors import Refused
 from evenflow.platform.broker.embedded.storage.tail import Tail
 
 if TYPE_CHECKING:
-    from evenflow.platform.broker.embedded.clients.consumer import EmbeddedConsumer
+    from evenflow.platform.broker.embedded.clients.membership import Membership
     from evenflow.platform.broker.embedded.records import LogRecord
     from evenflow.platform.broker.embedded.storage.port import Storage, StoredPartition
     from evenflow.platform.broker.embedded.transactions import OpenTransaction
@@ -57,6 +57,7 @@ class TopicRules:
     message_bytes_max: int
     tombstone_ms: int
     compaction_lag_ms: int
+    dirty_ratio: float
 
     @classmethod
     def from_configs(cls, topic: str, configs: Mapping[str, str]) -> TopicRules:
@@ -79,6 +80,7 @@ class TopicRules:
                 message_bytes_max=int(merged["max.message.bytes"]),
                 tombstone_ms=int(merged["delete.retention.ms"]),
                 compaction_lag_ms=int(merged["min.compaction.lag.ms"]),
+                dirty_ratio=float(merged["min.cleanable.dirty.ratio"]),
             )
         except ValueError as error:
             message = f"topic {topic}: {error}"
@@ -121,7 +123,7 @@ class Partition:
         self.storage = storage
         self.tail = Tail()
         self.open: dict[OpenTransaction, int] = {}
-        self.readers: dict[EmbeddedConsumer, None] = {}
+        self.readers: dict[Membership, None] = {}
         self.sequences: dict[int, dict[int, int]] = {}
         self.plain = stored.next_offset == 0
 

@@ -156,7 +156,9 @@ class Transactions:
         markers = []
         change = Change(ended=[identity.transactional_id])
         for partition, first in ending.partitions.items():
-            marker = LogRecord(partition.topic, partition.number, partition.next, now_ms, None, None, (), kind, MARKER_BYTES)
+            marker = LogRecord(
+                partition.topic, partition.number, partition.next, now_ms, None, None, (), kind, MARKER_BYTES
+            )
             markers.append((partition, marker))
             change.records.append((partition.partition_id, marker))
             if not commit:

@@ -11,6 +11,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from evenflow.core.errors import Refused
 from evenflow.platform.broker.embedded.clients.consumer import EmbeddedConsumer
 from evenflow.platform.broker.embedded.clients.producer import EmbeddedProducer
+from evenflow.platform.broker.embedded.retention import Retention
 from evenflow.platform.broker.seam import EmbeddedKafkaBroker
 
 if TYPE_CHECKING:
@@ -40,13 +41,20 @@ class EmbeddedTransport:
     """The clients of one process on one log; several transports share a log, one for each process."""
 
     def __init__(
-        self, log: EmbeddedLog, *, clock: Clock, ids: Ids, graceful_timeout_s: float = 10.0, transaction_timeout_ms: int = 15_000
+        self,
+        log: EmbeddedLog,
+        *,
+        clock: Clock,
+        ids: Ids,
+        graceful_timeout_s: float = 10.0,
+        transaction_timeout_ms: int = 15_000,
     ) -> None:
         self.log = log
         self._clock = clock
         self._ids = ids
         self._graceful_timeout_s = graceful_timeout_s
         self._transaction_timeout_ms = transaction_timeout_ms
+        self.retention = Retention(log)
         self._consumers: list[EmbeddedConsumer] = []
         self._evictions: list[asyncio.TimerHandle] = []
 
@@ -75,7 +83,7 @@ class EmbeddedTransport:
         self._consumers = [*(consumer for consumer in self._consumers if not consumer.stopped), made]
         return made
 
-    def consumer(  # noqa: PLR0913  the port's signature
+    def consumer(
         self,
         *topics: str,
         client_id: str,

@@ -114,7 +114,7 @@ class EmbeddedProducer:
         self.log.flush()
         await give_way()
 
-    async def send(  # noqa: PLR0913  aiokafka's signature
+    async def send(
         self,
         topic: str,
         value: bytes | None = None,
@@ -166,7 +166,7 @@ class EmbeddedProducer:
         future.set_exception(error)
         return future
 
-    async def send_and_wait(  # noqa: PLR0913  aiokafka's signature
+    async def send_and_wait(
         self,
         topic: str,
         value: bytes | None = None,

@@ -134,7 +134,9 @@ class FileStorage:
             many("insert or replace into topic values(?,?)", [(name, json.dumps(dict(configs), sort_keys=True))])
             many("insert into part values(?,?,?,0,0,0)", [(p.partition_id, p.topic, p.number) for p in partitions])
         if change.trimmed:
-            many("delete from record where part=? and off<?", [(p.partition_id, p.start_offset) for p in change.trimmed])
+            many(
+                "delete from record where part=? and off<?", [(p.partition_id, p.start_offset) for p in change.trimmed]
+            )
             many(
                 "update part set start_offset=?, next_offset=?, archived_offset=? where id=?",
                 [(p.start_offset, p.next_offset, p.archived_offset, p.partition_id) for p in change.trimmed],
