@@ -200,13 +200,13 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _KEYS = _TEXT.filter(lambda key: not key.startswith("$") and "\0" not in key)
 _BODIES = st.dictionaries(
     _KEYS,
-    st.recursive(_SCALARS | _TEXT, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=3)),
+    st.recursive(
+        _SCALARS | _TEXT, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=3)
+    ),
     max_size=4,
 )
 _STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["put", "create", "update", "delete", "batch", "drop"]), st.sampled_from("abc"), _BODIES
-    ),
+    st.tuples(st.sampled_from(["put", "create", "update", "delete", "batch", "drop"]), st.sampled_from("abc"), _BODIES),
     max_size=12,
 )
 

@@ -95,7 +95,7 @@ async def test_every_call_gives_way_before_and_after_its_effect() -> None:
 
     async def gap() -> None:
         await asyncio.sleep(0)
-        seen.append(len(plain._rows.get("tasks", {})))  # noqa: SLF001  looks behind the port without giving way
+        seen.append(len(plain._rows.get("tasks", {})))
 
     plain = MemoryDocuments(gap)
     await plain.put("tasks", "a", {})

@@ -105,7 +105,9 @@ async def test_concurrent_writers_get_different_numbers(objects: Objects) -> Non
         assert (await objects.get_version("p", version.number))[0] == bytes([version.meta["n"]])
 
 
-@pytest.mark.parametrize("path", ["", "/a", "a/", "a//b", "../a", "a/..", "a/./b", "_blobs/a", "a\\b", "é", "a\0", "x" * 900])
+@pytest.mark.parametrize(
+    "path", ["", "/a", "a/", "a//b", "../a", "a/..", "a/./b", "_blobs/a", "a\\b", "é", "a\0", "x" * 900]
+)
 async def test_a_bad_path_is_refused_by_every_call(objects: Objects, path: str) -> None:
     """No path leaves the root, reaches the store's own names or means different things on two backends."""
     with pytest.raises(Refused):

@@ -39,18 +39,16 @@ class MongoDocuments:
     def __init__(self, client: AsyncIOMotorClient[dict[str, Any]], database: str = DATABASE) -> None:
         """Take a client; `close` closes it."""
         self._client = client
-        self._database = client.get_database(
-            database, write_concern=WriteConcern(w="majority", wtimeout=ANSWER_MS)
-        )
+        self._database = client.get_database(database, write_concern=WriteConcern(w="majority", wtimeout=ANSWER_MS))
 
-    async def get(self, collection: str, id: str) -> Stored | None:  # noqa: A002  the port's name
+    async def get(self, collection: str, id: str) -> Stored | None:
         """The document, or None."""
         limits.check_id(id)
         with _errors():
             row = await self._collection(collection).find_one({"_id": id})
         return None if row is None else _stored(row)
 
-    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:  # noqa: A002
+    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:
         """Write one document; see the port."""
         limits.check_id(id)
         rows = self._collection(collection)
@@ -84,7 +82,7 @@ class MongoDocuments:
             for start in range(0, len(writes), BULK_COUNT):
                 await rows.bulk_write(writes[start : start + BULK_COUNT], ordered=False)
 
-    async def delete(self, collection: str, id: str) -> bool:  # noqa: A002  the port's name
+    async def delete(self, collection: str, id: str) -> bool:
         """Remove; True when it was there."""
         limits.check_id(id)
         with _errors():

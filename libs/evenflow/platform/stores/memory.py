@@ -28,14 +28,14 @@ class MemoryDocuments:
         """Lose everything, at once."""
         self._rows.clear()
 
-    async def get(self, collection: str, id: str) -> Stored | None:  # noqa: A002  the port's name
+    async def get(self, collection: str, id: str) -> Stored | None:
         """The document, or None."""
         limits.check_collection(collection)
         limits.check_id(id)
         row = await self.faults.read(lambda: self._rows.get(collection, {}).get(id))
         return None if row is None else Stored(id, row[0], limits.decode_body(row[1]))
 
-    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:  # noqa: A002
+    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:
         """Write one document; see the port."""
         limits.check_collection(collection)
         limits.check_id(id)
@@ -70,7 +70,7 @@ class MemoryDocuments:
             if part:
                 await self.faults.write({"collection": collection}, effect, None)
 
-    async def delete(self, collection: str, id: str) -> bool:  # noqa: A002  the port's name
+    async def delete(self, collection: str, id: str) -> bool:
         """Remove; True when it was there."""
         limits.check_collection(collection)
         limits.check_id(id)
@@ -160,6 +160,9 @@ class MemoryObjects(VersionedObjects):
         if path not in self._data:
             raise Absent(f"{path} is absent", path=path)
         self._data[path] = data
+
+    async def close(self) -> None:
+        """Nothing to close."""
 
     async def _write(self, path: str, data: bytes, *, create: bool) -> None:
         def effect() -> None:

@@ -92,9 +92,6 @@ class VersionedObjects(ABC):
         _, old = await self.get_version(key, number)
         return await self._commit(key, old.sha256, old.size, {**meta, "rollback_of": number})
 
-    async def close(self) -> None:
-        """Nothing to close."""
-
     async def _commit(self, key: str, digest: str, size: int, meta: Mapping[str, Any]) -> ObjectVersion:
         manifest = limits.encode_body({"sha256": digest, "size": size, "meta": dict(meta)}).encode()
         numbers = await self._numbers(key)
