@@ -186,6 +186,13 @@ async def test_a_bad_collection_is_refused(documents: Documents, collection: str
         documents.scan(collection)
 
 
+@pytest.mark.parametrize("bounds", [{"prefix": "\ud800"}, {"after": "a\0"}, {"after": "x" * 513}], ids=ascii)
+async def test_a_page_bounded_by_what_is_no_id_is_refused(documents: Documents, bounds: dict[str, str]) -> None:
+    """People's input may arrive here through a list's next page."""
+    with pytest.raises(Refused):
+        documents.scan("tasks", **bounds)  # type: ignore[arg-type]  # no limit among them
+
+
 @pytest.mark.parametrize("limit", [0, -1, 10_001])
 async def test_a_page_is_bounded(documents: Documents, limit: int) -> None:
     """No page is unlimited by accident."""

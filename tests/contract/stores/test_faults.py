@@ -49,6 +49,9 @@ async def test_a_refusal_matches_by_value_and_counts() -> None:
             await store.put("tasks", "t", {"state": "running"})
         assert not caught.value.retriable
     assert await store.put("tasks", "t", {"state": "running"}) == 2
+    store.faults.refuse({"id": "b"})
+    with pytest.raises(Refused):
+        await store.put_many("tasks", {"a": {}, "b": {}})
 
 
 async def test_a_lost_answer_leaves_the_write_done() -> None:

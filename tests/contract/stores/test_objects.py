@@ -158,6 +158,15 @@ async def test_a_changed_byte_on_disk_is_found(tmp_path: Path) -> None:
         await store.versions("p")
 
 
+async def test_a_stray_file_among_the_versions_is_passed_over(tmp_path: Path) -> None:
+    """Editors and file managers leave such files."""
+    store = open_objects(f"file://{tmp_path}")
+    await store.put_version("p", b"one", {})
+    (tmp_path / "_versions" / "p" / "_" / ".DS_Store").write_bytes(b"")
+    (tmp_path / "_versions" / "p" / "_" / "0000000002.json~").write_bytes(b"")
+    assert (await store.put_version("p", b"two", {})).number == 2
+
+
 async def test_a_folder_keeps_its_objects_over_a_restart(tmp_path: Path) -> None:
     """Another instance on the same folder goes on counting."""
     await open_objects(f"file://{tmp_path}").put_version("p", b"one", {})

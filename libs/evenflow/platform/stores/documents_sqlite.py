@@ -115,7 +115,7 @@ class SqliteDocuments:
     def scan(self, collection: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> AsyncIterator[Stored]:
         """One page in order of id."""
         limits.check_collection(collection)
-        limits.check_limit(limit)
+        limits.check_page(prefix, after, limit)
 
         async def load() -> list[Stored]:
             statement = "select id, version, body from documents where collection = ? and id > ? and id >= ?"

@@ -61,8 +61,12 @@ def decode_body(text: str) -> dict[str, Any]:
     return body
 
 
-def check_limit(limit: int) -> None:
-    """Refuse a page of documents outside 1 … 10,000."""
+def check_page(prefix: str, after: str, limit: int) -> None:
+    """Refuse a page of documents outside 1 … 10,000, or bounded by what can be no part of an id."""
+    for name, text in (("prefix", prefix), ("after", after)):
+        size = _utf8_size(text)
+        if size is None or size > ID_BYTES_MAX or "\0" in text:
+            raise Refused(f"{name} {text!a:.80} must be at most {ID_BYTES_MAX} bytes of UTF-8 without NUL")
     if not 1 <= limit <= SCAN_COUNT_MAX:
         raise Refused(f"limit {limit} must be 1 to {SCAN_COUNT_MAX}; read further pages with `after`")
 
