@@ -221,6 +221,8 @@ def play() -> Callable[[Main], World]:
             try:
                 loop.run_until_complete(story())
             finally:
+                if world and world[0].process is not None:
+                    world[0].kill()
                 loop.bury()
                 loop.close()
         return world[0]
