@@ -260,9 +260,7 @@ class Member:
             size_bytes=saved.size_bytes,
             site=self.held.desired.place.site,
         )
-        await self._keep(
-            statement, checkpoint=number, seen_run_ms=saved.run_ms, seen_progress_ms=saved.progress_ms
-        )
+        await self._keep(statement, checkpoint=number, seen_run_ms=saved.run_ms, seen_progress_ms=saved.progress_ms)
 
     async def _with_output(self, ended: Ended) -> Ended:
         if ended.ended_as != "succeeded":

@@ -125,9 +125,7 @@ class Uplink:
             await around.point("agent.after-publish")
             for refusal in answer.refused:
                 self.refused_count += 1
-                around.log.error(
-                    "record refused", node=around.node, sequence=refusal.sequence, problem=refusal.reason
-                )
+                around.log.error("record refused", node=around.node, sequence=refusal.sequence, problem=refusal.reason)
             around.disk.acknowledge(min(answer.accepted, batch[-1].sequence))
             await around.point("agent.after-acknowledge")
 

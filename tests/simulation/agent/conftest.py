@@ -81,7 +81,7 @@ class World:
         self.process: Process | None = None
         self.agent: AgentService | None = None
         self.settings = AgentSettings()
-        self.token = "join-me"  # noqa: S105  a test's token
+        self.token = "join-me"
 
     def runtime(self, name: str) -> Runtime:
         process = Process(name, 1, random.Random(1))

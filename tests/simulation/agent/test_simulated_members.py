@@ -20,7 +20,7 @@ def test_a_member_starts_in_half_a_second_works_and_frees_its_place(play):
 
     world = play(main)
     assert [kind for _, kind in world.receipts()] == ["accepted", "staged", "started", "succeeded", "reclaimed"]
-    times = dict((kind, at) for at, kind in world.receipts())
+    times = {kind: at for at, kind in world.receipts()}
     assert times["started"] - times["staged"] == pytest.approx(0.5)
     assert times["succeeded"] - times["started"] == pytest.approx(60)
     assert times["reclaimed"] - times["succeeded"] == pytest.approx(0.5)
@@ -76,6 +76,7 @@ def test_work_runs_at_the_speed_of_the_device(play):
 
 def test_a_start_that_fails_is_told_apart_from_work_that_fails(play):
     """Proves start faults: so many times, then starts are ordinary again."""
+
     async def main(world):
         await world.run()
         world.machine.start_faults.append(StartFault(fails_after_ms=1_000, left=1))
@@ -106,12 +107,13 @@ def test_a_member_never_ready_ends_at_its_ready_timeout(play):
 
     world = play(main)
     assert world.body("failed").outcome.cause is Cause.READY_TIMEOUT
-    times = dict((kind, at) for at, kind in world.receipts())
+    times = {kind: at for at, kind in world.receipts()}
     assert times["failed"] - times["staged"] == pytest.approx(20.5, abs=0.6)
 
 
 def test_a_hanging_start_is_given_up(play):
     """Proves that a start that hangs is the node's failure, not the task's."""
+
     async def main(world):
         world.settings = world.settings.model_copy(update={"start_timeout_ms": 30_000})
         await world.run()
@@ -134,7 +136,7 @@ def test_a_stop_takes_its_time_but_not_more_than_the_grace(play):
         await world.at(60)
 
     world = play(main)
-    times = dict((kind, at) for at, kind in world.receipts())
+    times = {kind: at for at, kind in world.receipts()}
     assert times["stopped"] == pytest.approx(14, abs=0.01)
     assert times["reclaimed"] == pytest.approx(14, abs=0.01)
     outcome = world.body("reclaimed").outcome
