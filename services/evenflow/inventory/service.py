@@ -130,12 +130,11 @@ class Inventory:
         entry.last_ms = self.runtime.clock.monotonic_ms()
         self.load.put(entry.description.site, body, now_ms=self.runtime.clock.now_ms())
         changes: dict[str, Any] = {}
-        states = {load.index: load.state for load in body.devices}
-        devices = tuple(DeviceStatus(index=d.index, state=states.get(d.index, d.state)) for d in entry.status.devices)
-        if devices != entry.status.devices:
+        devices = _with_states(entry.status.devices, body)
+        if devices is not None:
             changes["devices"] = devices
         facts = self._heard(body.node, received, changes)
-        if "devices" in changes:
+        if devices is not None:
             facts += self._leftovers(body.node, devices, received)
         return facts
 
@@ -253,3 +252,11 @@ class Inventory:
     ) -> Fact:
         body: Contract = kind(name=name, subject=subject, message=message, at_ms=self.runtime.clock.now_ms())
         return Fact(streams.ALERTS, body, cause=cause)
+
+
+def _with_states(known: tuple[DeviceStatus, ...], body: NodeHeartbeat) -> tuple[DeviceStatus, ...] | None:
+    """The devices with the states a heartbeat tells; None when nothing changed, which is nearly always."""
+    states = {load.index: load.state for load in body.devices}
+    if all(states.get(device.index, device.state) is device.state for device in known):
+        return None
+    return tuple(DeviceStatus(index=d.index, state=states.get(d.index, d.state)) for d in known)
