@@ -139,16 +139,12 @@ def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
     """
     if len(headers) > HEADER_COUNT_MAX:
         raise FieldRefused("headers", f"there are {len(headers)}, at most {HEADER_COUNT_MAX} are read")
-    found: dict[str, str] = {}
-    for name, value in headers:
-        if value is None:
-            raise FieldRefused(f"headers.{name}", "has no value; send an empty text or leave the header out")
-        if len(value) > HEADER_BYTES_MAX:
-            raise FieldRefused(f"headers.{name}", f"is longer than {HEADER_BYTES_MAX} bytes")
-        try:
-            found[name] = value.decode()
-        except UnicodeDecodeError:
-            raise FieldRefused(f"headers.{name}", "is not UTF-8 text") from None
+    try:
+        found = {name: value.decode() for name, value in headers}  # type: ignore[union-attr]  # None is caught below
+        if max(map(len, found.values()), default=0) > HEADER_BYTES_MAX:
+            raise _wrong_header(headers)
+    except (UnicodeDecodeError, AttributeError):
+        raise _wrong_header(headers) from None
     event_type = _required(found, "ce_type")
     event_id = _required(found, "ce_id")
     if found.get("ce_specversion", SPECVERSION) != SPECVERSION:
@@ -166,6 +162,19 @@ def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
         traceparent=found.get("traceparent", ""),
         stamp=_stamp(found),
     )
+
+
+def _wrong_header(headers: Sequence[tuple[str, bytes | None]]) -> FieldRefused:
+    for name, value in headers:
+        if value is None:
+            return FieldRefused(f"headers.{name}", "has no value; send an empty text or leave the header out")
+        if len(value) > HEADER_BYTES_MAX:
+            return FieldRefused(f"headers.{name}", f"is longer than {HEADER_BYTES_MAX} bytes")
+        try:
+            value.decode()
+        except UnicodeDecodeError:
+            return FieldRefused(f"headers.{name}", "is not UTF-8 text")
+    return FieldRefused("headers", "can't be read")
 
 
 def _required(found: dict[str, str], name: str) -> str:

@@ -255,8 +255,10 @@ class Inventory:
 
 
 def _with_states(known: tuple[DeviceStatus, ...], body: NodeHeartbeat) -> tuple[DeviceStatus, ...] | None:
-    """The devices with the states a heartbeat tells; None when nothing changed, which is nearly always."""
-    states = {load.index: load.state for load in body.devices}
-    if all(states.get(device.index, device.state) is device.state for device in known):
+    """The devices with the states a heartbeat tells; None when nothing changed, which is nearly always, or the counts differ."""
+    states = body.device_states
+    if len(states) != len(known):
         return None
-    return tuple(DeviceStatus(index=d.index, state=states.get(d.index, d.state)) for d in known)
+    if all(state is device.state for state, device in zip(states, known, strict=True)):
+        return None
+    return tuple(DeviceStatus(index=d.index, state=state) for state, d in zip(states, known, strict=True))
