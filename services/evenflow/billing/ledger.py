@@ -2,8 +2,8 @@
 
 Each partition of usage has its own transactional id and its own partition of state rows. Opening a partition first
 takes the id (which fences whoever held it), then restores its state, then goes on reading usage from the offset that
-stands in that state: never from the group's. Anything that goes wrong in a transaction closes the partition; opening it again
-finds out what was committed.
+stands in that state: never from the group's. Anything that goes wrong in a transaction closes the partition; opening
+it again finds out what was committed.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evenflow.platform.versions import check_agent_version
-
 from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.lifecycle.alerts import Alert
@@ -36,6 +34,7 @@ from evenflow.inventory.registry import Registry
 from evenflow.inventory.settings import InventorySettings
 from evenflow.platform.broker.codec import Fact, Received
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.versions import check_agent_version
 
 
 class Inventory:
@@ -255,7 +254,7 @@ class Inventory:
 
 
 def _with_states(known: tuple[DeviceStatus, ...], body: NodeHeartbeat) -> tuple[DeviceStatus, ...] | None:
-    """The devices with the states a heartbeat tells; None when nothing changed, which is nearly always, or the counts differ."""
+    """The devices with the states a heartbeat tells; None when nothing changed or the counts differ."""
     states = body.device_states
     if len(states) != len(known):
         return None
