@@ -124,7 +124,7 @@ async def sender(world, transport):
     await producer.start()
     for n in range(COUNT):
         await producer.send_and_wait("in", b'{"n":%d}' % n, key=b"key-%d" % (n % 7), headers=JSON)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.15)
 
 
 async def worker(world, transport):
@@ -174,6 +174,7 @@ async def decider(world, transport):
             for records in batches.values():
                 for record in records:
                     await producer.send_and_wait("out", record.value, key=record.key)
+                    await asyncio.sleep(PROCESS.get().random.random() * 0.2)
             places = b" ".join(b"%d" % offsets.get(n, 0) for n in range(4))
             await producer.send_and_wait("state", b"%d %s" % (round_number + 1, places), key=b"offsets", partition=0)
             await producer.commit_transaction()
