@@ -19,6 +19,8 @@ from evenflow.core.errors import FieldRefused
 from evenflow.core.lifecycle.event_types import EventType
 
 SPECVERSION: Final = "1.0"
+JSON_CONTENT_TYPE: Final = "application/json"
+AVRO_CONTENT_TYPE: Final = "application/vnd.confluent.avro"
 DATASCHEMA_PREFIX: Final = "urn:evenflow:"
 HEADER_COUNT_MAX: Final = 64
 HEADER_BYTES_MAX: Final = 8_192
@@ -40,7 +42,10 @@ class AgentStamp:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Attributes of one event. `time_ms` is the writer's wall clock, for people only."""
+    """Attributes of one event. `time_ms` is the writer's wall clock, for people only.
+
+    `content_type` says which form the value has; all but Avro is read as JSON.
+    """
 
     id: str
     type: str
@@ -53,6 +58,7 @@ class Envelope:
     tenant: str = ""
     traceparent: str = ""
     stamp: AgentStamp | None = None
+    content_type: str = JSON_CONTENT_TYPE
 
 
 class UnknownMajor(FieldRefused):
@@ -96,7 +102,7 @@ def to_headers(envelope: Envelope) -> list[tuple[str, bytes]]:
         ("ce_time", time_text(envelope.time_ms)),
         ("ce_subject", envelope.subject),
         ("ce_dataschema", envelope.dataschema),
-        ("content-type", "application/json"),
+        ("content-type", envelope.content_type),
         ("correlation_id", envelope.correlation_id),
     ]
     if envelope.causation_id:
@@ -152,6 +158,7 @@ def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
         tenant=found.get("tenant", ""),
         traceparent=found.get("traceparent", ""),
         stamp=_stamp(found),
+        content_type=found.get("content-type", JSON_CONTENT_TYPE),
     )
 
 

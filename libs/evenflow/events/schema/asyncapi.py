@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from evenflow.events.contract import Contract
-from evenflow.events.envelope import SPECVERSION, dataschema_of
+from evenflow.events.envelope import AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE, SPECVERSION, dataschema_of
 from evenflow.events.streams import MESSAGE_BYTES_MAX, Stream, dead_letters_of, topics
 from evenflow.events.types import CONTRACTS
 
@@ -31,7 +31,7 @@ _HEADERS: Final[dict[str, Schema]] = {
     "ce_time": {**_TEXT, "format": "date-time", "description": "The writer's wall clock, for people only."},
     "ce_subject": {**_TEXT, "description": "What it is about: the record's key unless said otherwise."},
     "ce_dataschema": {**_TEXT, "format": "uri"},
-    "content-type": {"enum": ["application/json", "application/vnd.confluent.avro"]},
+    "content-type": {"enum": [JSON_CONTENT_TYPE, AVRO_CONTENT_TYPE]},
     "correlation_id": {**_TEXT, "description": "The id of the first event of the chain."},
     "causation_id": {**_TEXT, "description": "The id of the event this one follows from."},
     "tenant": _TEXT,
@@ -61,7 +61,7 @@ def asyncapi() -> Schema:
             " know; they park a record of an unknown major version.",
             "license": {"name": "Apache-2.0"},
         },
-        "defaultContentType": "application/json",
+        "defaultContentType": JSON_CONTENT_TYPE,
         "channels": {short_name(stream): _channel(stream) for stream in streams},
         "operations": dict(_operation(*key) for stream in streams for key in _parties(stream)),
         "components": {
@@ -134,7 +134,7 @@ def _message(name: str, contract: type[Contract]) -> Schema:
         "name": name,
         "title": contract.__name__,
         "summary": " ".join((contract.__doc__ or "").split("\n\n")[0].split()),
-        "contentType": "application/json",
+        "contentType": JSON_CONTENT_TYPE,
         "headers": {"$ref": f"#/components/schemas/{'agent-envelope' if is_agents else 'envelope'}"},
         "payload": {"$ref": f"./json/{name}.v{contract.MAJOR}.schema.json"},
         "bindings": {
