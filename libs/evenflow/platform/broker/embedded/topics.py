@@ -94,8 +94,8 @@ class Partition:
     """One partition of a topic.
 
     `sequences` has each producer's last sequence here and its offset. `open` maps open transactions to their first
-    offset here, oldest first. `readers` are the consumers to wake. `plain` says that no marker and no aborted record was
-    ever appended, so reading needs no filter.
+    offset here, oldest first. `readers` are the consumers to wake. `plain` says that no marker and no aborted record
+    was ever appended, so reading needs no filter.
     """
 
     __slots__ = (
