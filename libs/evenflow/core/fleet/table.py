@@ -16,6 +16,7 @@ from evenflow.core.fleet.catalogue import MODELS, memory_bytes_of
 from evenflow.core.fleet.description import NodeDescription
 
 Integers = npt.NDArray[np.int64]
+Shares = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
 NO_MODEL = -1

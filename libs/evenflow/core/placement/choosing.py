@@ -31,6 +31,8 @@ def take_place(
         devices = demand.devices_for(scratch, row)
     memory = demand.device_memory_at(row) if devices else 0
     disk = asked.disk_bytes + staged_bytes
+    if demand.checks_memory and demand.share is not None:
+        scratch.is_skewed = True
     scratch.take(row, (asked.cpu_milli, asked.memory_bytes, disk), devices, memory)
     return Place(
         member,

@@ -42,6 +42,7 @@ class DemandClass:
     __slots__ = (
         "asked",
         "blocked",
+        "checks_memory",
         "known",
         "memory",
         "never",
@@ -64,6 +65,8 @@ class DemandClass:
         self.memory: Integers | None = None
         if asks_device(asked.devices) and not asked.devices.count:
             self.share, self.memory = share_asked(table, asked.devices)
+        # A share that takes its part of the memory finds it wherever it finds the share, unless others took more.
+        self.checks_memory = bool(asked.devices.memory_bytes)
         least = (asked.cpu_milli, asked.memory_bytes, asked.disk_bytes, asked.devices.count, 0, 1)
         self.vector: Integers = np.array(least, dtype=np.int64)[:, None]
         self.price_rank: Integers | None = None

@@ -90,15 +90,11 @@ def _smallest(bits: Integers) -> int:
 
 
 def _gang(scope: Scope, demand: DemandClass, task: Task, around: Circumstances, members: int) -> tuple[int, Integers]:
-    """Bits that by themselves leave too few seats; if there is none but seats are short, the smallest sets and what is
-    scarcest on the nodes.
-    """
+    """Bits that by themselves leave too few seats; if none does but seats are short, what is scarcest on the nodes."""
     bits = _row_bits(scope, demand, around)
     named = 0
     for bit, seats in _seats_by_dimension(scope.scratch, demand, bits).items():
-        if task.one_per_node:
-            seats = np.minimum(seats, 1)
-        if int(seats.sum()) < members:
+        if int((np.minimum(seats, 1) if task.one_per_node else seats).sum()) < members:
             named |= bit
     barred = np.zeros(len(bits), dtype=np.bool_)
     barred[list(around.barred)] = True

@@ -129,10 +129,9 @@ def _fill(
         chosen = [(int(row), 1) for row in rows[order]]
     else:
         chosen = []
-        for at in np.lexsort((rows, -slots)):
+        for roomiest in np.lexsort((rows, -slots)):
             just = np.flatnonzero(slots >= members)
-            if len(just):
-                at = just[np.lexsort((rows[just], slots[just]))[0]]
+            at = just[np.lexsort((rows[just], slots[just]))[0]] if len(just) else roomiest
             count = min(int(slots[at]), members)
             chosen.append((int(rows[at]), count))
             members -= count

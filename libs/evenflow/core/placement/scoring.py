@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from evenflow.core.fleet.columns import CPU, DEVICES
 from evenflow.core.fleet.scratch import Scratch
@@ -25,6 +26,7 @@ INFEASIBLE: Final = np.iinfo(np.int64).max
 CPU_BITS: Final = 28
 DEVICES_BITS: Final = 22
 PRICE_SHIFT: Final = CPU_BITS + DEVICES_BITS
+CANNOT: Final = np.iinfo(np.uint32).max
 RANK_MAX: Final = (1 << 12) - 1
 CPU_MAX: Final = (1 << CPU_BITS) - 1
 
@@ -38,23 +40,29 @@ def scores(scratch: Scratch, demand: DemandClass, rows: Integers | None) -> Inte
     able &= possible
     score = (amounts[DEVICES] << CPU_BITS) + np.minimum(amounts[CPU], CPU_MAX)
     if demand.share is not None and demand.memory is not None:
-        left = _left_of_device(scratch, demand.share, demand.memory, rows)
+        left = _left_of_device(scratch, demand, demand.share, demand.memory, rows)
         able &= left <= MILLI
         if demand.price_rank is None:
-            score += left << PRICE_SHIFT
+            score += left.astype(np.int64) << PRICE_SHIFT
     if demand.price_rank is not None:
         rank = demand.price_rank if rows is None else demand.price_rank.take(rows)
         score += rank << PRICE_SHIFT
     return np.where(able, score, INFEASIBLE)
 
 
-def _left_of_device(scratch: Scratch, share: Integers, memory: Integers, rows: Integers | None) -> Integers:
+def _left_of_device(
+    scratch: Scratch, demand: DemandClass, share: Integers, memory: Integers, rows: Integers | None
+) -> npt.NDArray[np.uint32]:
     """What would be left of the fullest device that can take the share; more than a device where none can."""
-    devices, room = scratch.devices, scratch.device_memory
-    if rows is not None:
-        devices, room = devices.take(rows, axis=1), room.take(rows, axis=1)
-        share, memory = share.take(rows), memory.take(rows)
-    left = devices - share
-    fits = (left >= 0) & (room >= memory)
-    least: Integers = np.where(fits, left, 2 * MILLI).min(axis=0)
+    asked = demand.asked.devices.share_milli
+    devices = scratch.devices if rows is None else scratch.devices.take(rows, axis=1)
+    taken = asked or (share if rows is None else share.take(rows))
+    # Below zero turns into a very large number, which is what "can't" must be here.
+    left = (devices - taken).astype(np.uint32)
+    if demand.checks_memory or scratch.is_skewed:
+        room, need = scratch.device_memory, memory
+        if rows is not None:
+            room, need = room.take(rows, axis=1), memory.take(rows)
+        left[room < need] = CANNOT
+    least: npt.NDArray[np.uint32] = left.min(axis=0)
     return least
