@@ -39,8 +39,8 @@ def scores(scratch: Scratch, demand: DemandClass, rows: Integers | None) -> Inte
     able = np.logical_and.reduce(amounts >= demand.vector)
     able &= possible
     score = (amounts[DEVICES] << CPU_BITS) + np.minimum(amounts[CPU], CPU_MAX)
-    if demand.share is not None and demand.memory is not None:
-        left = _left_of_device(scratch, demand, demand.share, demand.memory, rows)
+    if demand.shares_device:
+        left = _left_of_device(scratch, demand, rows)
         able &= left <= MILLI
         if demand.price_rank is None:
             score += left.astype(np.int64) << PRICE_SHIFT
@@ -50,19 +50,18 @@ def scores(scratch: Scratch, demand: DemandClass, rows: Integers | None) -> Inte
     return np.where(able, score, INFEASIBLE)
 
 
-def _left_of_device(
-    scratch: Scratch, demand: DemandClass, share: Integers, memory: Integers, rows: Integers | None
-) -> npt.NDArray[np.uint32]:
+def _left_of_device(scratch: Scratch, demand: DemandClass, rows: Integers | None) -> npt.NDArray[np.uint32]:
     """What would be left of the fullest device that can take the share; more than a device where none can."""
-    asked = demand.asked.devices.share_milli
-    devices = scratch.devices if rows is None else scratch.devices.take(rows, axis=1)
-    taken = asked or (share if rows is None else share.take(rows))
-    # Below zero turns into a very large number, which is what "can't" must be here.
-    left = (devices - taken).astype(np.uint32)
-    if demand.checks_memory or scratch.is_skewed:
-        room, need = scratch.device_memory, memory
-        if rows is not None:
-            room, need = room.take(rows, axis=1), memory.take(rows)
-        left[room < need] = CANNOT
+    asked = demand.asked.devices
+    devices, room = scratch.devices, scratch.device_memory
+    if rows is not None:
+        devices = devices.take(rows, axis=1)
+    if asked.share_milli and not demand.checks_memory and not scratch.is_skewed:
+        # Below zero turns into a very large number, which is what "can't" must be here.
+        alone: npt.NDArray[np.uint32] = (devices - asked.share_milli).astype(np.uint32).min(axis=0)
+        return alone
+    share, memory = demand.share_on(slice(None) if rows is None else rows)
+    left = (devices - share).astype(np.uint32)
+    left[(room if rows is None else room.take(rows, axis=1)) < memory] = CANNOT
     least: npt.NDArray[np.uint32] = left.min(axis=0)
     return least

@@ -338,14 +338,14 @@ class Seeker:
         rows = (*self._rows(demand.avoid), *self._apart(demand))
         single = classes[0] if len(classes) == 1 else None
         room = books.room_devices_milli() if books.is_limited else None
-        has_own_share = single is not None and single.share is not None and not single.asked.devices.share_milli
+        has_own_share = single is not None and single.shares_device and not single.asked.devices.share_milli
         has_budget = with_budget and single is not None and demand.task.budget_micro is not None
         if not rows and not has_budget and not (has_own_share and room is not None):
             return None
         barred: Mask = np.zeros(self.node_count, dtype=np.bool_)
         barred[list(rows)] = True
-        if single is not None and single.share is not None and has_own_share and room is not None:
-            barred |= single.share > room
+        if single is not None and has_own_share and room is not None:
+            barred |= single.share_on()[0] > room
         if single is not None and has_budget:
             barred |= over_budget(self._scope, demand, single, self._policy)
         return barred
