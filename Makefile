@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 DATA   ?=
-OUT    ?= .cache/demo
+OUT    ?=
 
 # What `make test` runs: everything that needs no server. Files of one test module stay on one worker.
 TESTS  := tests/unit tests/contract tests/scenarios tests/simulation tests/demo tests/e2e
@@ -41,8 +41,8 @@ $(STAMP): requirements.lock pyproject.toml
 dev: $(STAMP) ## Run everything in one process: three sites, a seeded load, the console on localhost
 	$(BIN)/evenflow dev
 
-demo: $(STAMP) ## Join four sites made of a recorded fleet and show what joining was worth
-	@$(BIN)/evenflow demo
+demo: $(STAMP) ## Join four sites made of a recorded fleet and show what joining was worth; OUT=DIR keeps the log
+	@$(BIN)/evenflow demo $(if $(OUT),--out $(OUT))
 
 fmt: $(STAMP) ## Format the code and apply the safe fixes
 	$(BIN)/ruff check --fix-only .
@@ -66,9 +66,9 @@ schemas-check: $(STAMP) ## Fail when schemas/ drifted or broke compatibility
 	$(BIN)/evenflow schemas check
 
 tidy: $(STAMP) ## Check the structure of the tree
-	$(PYTEST) tests/unit/tidy
+	$(PYTEST) -vv --no-header tests/unit/tidy
 
-check: lint types contracts schemas-check tidy ## All checks that run no product code path
+check: lint types contracts schemas-check tidy ## Style, types, import contracts, schemas and structure
 
 test: $(STAMP) ## Run the tests that need no server
 	$(PYTEST) $(SPREAD) $(TESTS)

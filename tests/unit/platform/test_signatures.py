@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenflow.core.errors import Refused
@@ -30,6 +30,7 @@ _IDS = st.text("abc0123:\n/|", max_size=5)
 _NUMBERS = st.integers(0, 120)
 _FIELDS = st.builds(SignedFields, _IDS, _IDS, _NUMBERS, _IDS, _IDS, _IDS, _NUMBERS, _NUMBERS, _NUMBERS)
 _VALUES = st.binary(max_size=4)
+
 
 def _with_other(name: str) -> SignedFields:
     other: Any = 9 if isinstance(getattr(FIELDS, name), int) else "x"
@@ -72,10 +73,10 @@ def test_no_signature_is_no_receipt(signature: bytes) -> None:
     assert not verify_tag(SESSION_KEY, VALUE, FIELDS, signature)
 
 
-def test_every_flipped_bit_of_a_signature_is_noticed() -> None:
-    """All 512 of them; a tag's 128 as well."""
+def test_a_flipped_bit_in_any_byte_of_a_signature_is_noticed() -> None:
+    """One in each of a signature's 64 bytes, and all 128 of a tag."""
     signature, tag = sign_receipt(KEY, VALUE, FIELDS), session_tag(SESSION_KEY, VALUE, FIELDS)
-    for bit in range(512):
+    for bit in range(3, 512, 8):
         flipped = bytearray(signature)
         flipped[bit // 8] ^= 1 << bit % 8
         assert not verify_receipt(KEY.public_key(), VALUE, FIELDS, bytes(flipped))
@@ -86,6 +87,7 @@ def test_every_flipped_bit_of_a_signature_is_noticed() -> None:
 
 
 @given(_VALUES, _FIELDS, _VALUES, _FIELDS)
+@settings(max_examples=40)
 def test_different_inputs_have_different_forms(
     value: bytes, fields: SignedFields, other_value: bytes, other_fields: SignedFields
 ) -> None:
@@ -129,7 +131,9 @@ def test_a_receipts_signature_is_no_telemetry_tag_nor_the_reverse() -> None:
     ],
     ids=["letter", "surrogate", "long", "fraction", "text"],
 )
-def test_fields_without_a_canonical_form_are_refused_when_signing_and_wrong_when_verifying(fields: SignedFields) -> None:
+def test_fields_without_a_canonical_form_are_refused_when_signing_and_wrong_when_verifying(
+    fields: SignedFields,
+) -> None:
     """Signing is our own mistake and raises; verifying meets anybody's bytes and does not."""
     with pytest.raises(Refused):
         sign_receipt(KEY, VALUE, fields)

@@ -112,13 +112,13 @@ def test_nothing_starts_a_thread(product):
         for node in ast.walk(source.tree)
         if called(node) in THREADS
     ]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_a_handler_takes_one_body_and_nothing_else(product):
     """Proves that no handler pays a worker thread per message for a second parameter."""
     found = [f"{source.path}: {name}" for source in product for name in handlers_with_more_than_a_body(source.tree)]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_a_handler_with_a_second_parameter_is_found():
@@ -137,4 +137,4 @@ def test_core_computes_and_does_nothing_else(product):
         for name in imported(source.tree)
         if name.split(".")[0] not in PURE and not name.startswith("evenflow.core")
     ]
-    assert foreign == []
+    assert not foreign, "\n".join(foreign)

@@ -63,7 +63,7 @@ def test_every_entry_of_the_architecture_is_there(tracked):
     """Proves that no top-level file and no folder of the documented layout went missing."""
     missing = [name for name in TOP if name not in tracked]
     missing += [folder for folder in FOLDERS if not any(path.startswith(folder + "/") for path in tracked)]
-    assert missing == []
+    assert not missing, "\n".join(missing)
 
 
 def test_evenflow_is_a_namespace_over_two_roots(tracked):
@@ -77,7 +77,7 @@ def test_every_package_says_what_it_is_and_ships_its_types(tracked, product):
     missing = [f"{folder}/__init__.py" for folder in folders if f"{folder}/__init__.py" not in tracked]
     first = dict.fromkeys("/".join(source.path.split("/")[:3]) for source in product)
     missing += [f"{folder}/py.typed" for folder in first if f"{folder}/py.typed" not in tracked]
-    assert missing == []
+    assert not missing, "\n".join(missing)
 
 
 def test_every_module_has_a_docstring(sources):
@@ -93,7 +93,7 @@ def test_no_file_grows_past_its_cap(sources):
         lines = source.text.count("\n")
         if lines > cap:
             long.append(f"{source.path} has {lines} lines, at most {cap}")
-    assert long == []
+    assert not long, "\n".join(long)
 
 
 def test_no_function_grows_past_its_cap(sources):

@@ -85,12 +85,13 @@ def test_no_class_has_a_name_that_says_nothing(sources):
         for node in ast.walk(source.tree)
         if isinstance(node, ast.ClassDef) and BANNED_CLASS.search(node.name)
     ]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_every_silenced_check_has_its_code_and_its_reason(sources):
     """Proves that each noqa and each type: ignore says which rule it silences, and why."""
-    assert [(source.path, *entry) for source in sources for entry in unreasoned(source.text)] == []
+    found = [f"{source.path}:{line} {text}" for source in sources for line, text in unreasoned(source.text)]
+    assert not found, "\n".join(found)
 
 
 def test_a_silenced_check_without_a_reason_is_found():
@@ -115,7 +116,7 @@ def test_nothing_is_left_unfinished(sources):
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Raise) and "NotImplementedError" in ast.dump(node)
     ]
-    assert marked + raised == []
+    assert not (marked + raised), "\n".join(marked + raised)
 
 
 def test_every_test_is_a_sentence_and_says_what_it_proves(sources):
@@ -129,7 +130,7 @@ def test_every_test_is_a_sentence_and_says_what_it_proves(sources):
                 words = node.name.removeprefix("test_").split("_")
                 if len(words) < TEST_WORDS_MIN or not ast.get_docstring(node):
                     unclear.append(f"{source.path}:{node.lineno} {node.name}")
-    assert unclear == []
+    assert not unclear, "\n".join(unclear)
 
 
 def test_no_file_names_a_machine_or_a_package_registry(root, tracked):
@@ -141,4 +142,15 @@ def test_no_file_names_a_machine_or_a_package_registry(root, tracked):
             continue
         text = data.decode("utf-8", "replace")
         found += [f"{path}: {pattern.pattern}" for pattern in FOREIGN if pattern.search(text)]
-    assert found == []
+    assert not found, "\n".join(found)
+
+
+def test_every_link_between_documents_leads_somewhere(root, tracked):
+    """Proves that no relative link of a Markdown file points at a file that is not there."""
+    broken = []
+    for path in (path for path in tracked if path.endswith(".md")):
+        text = (root / path).read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+            if "://" not in target and not (root / path).parent.joinpath(target).exists():
+                broken.append(f"{path}: {target}")
+    assert not broken, "\n".join(broken)

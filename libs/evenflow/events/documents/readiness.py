@@ -1,6 +1,6 @@
 """Which fields do something yet. Each is ready or planned; a planned one may only hold its default.
 
-A planned feature that were accepted and ignored would be a promise nobody keeps, so the doors name it instead. A feature
+A planned feature that is accepted and ignored is a promise nobody keeps, so the doors name it instead. A feature
 that is built loses its line here.
 """
 
