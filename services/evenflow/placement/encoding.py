@@ -15,8 +15,6 @@ from evenflow.events.documents.reading import read_json
 from evenflow.events.documents.task_specification import parse_task
 from evenflow.events.envelope import dataschema_of, derived_id, time_text
 from evenflow.events.streams import MESSAGE_BYTES_MAX, PLACEMENT_STATE
-from evenflow.platform.broker.codec import Encoded
-from evenflow.platform.broker.transactions import STUCK
 from evenflow.placement.deciding.draft import Said
 from evenflow.placement.deciding.rows import (
     STATE_VERSION,
@@ -27,6 +25,8 @@ from evenflow.placement.deciding.rows import (
     task_row_document,
     task_row_of,
 )
+from evenflow.platform.broker.codec import Encoded
+from evenflow.platform.broker.transactions import STUCK
 
 _VERSION: Final = b'{"state_version":%d,"row":' % STATE_VERSION
 _SPECIFICATION: Final = b'"specification":'

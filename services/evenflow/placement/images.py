@@ -1,4 +1,4 @@
-"""Images of the state in the object store: what bounds a restore. The log stays the truth; an image may always be missing.
+"""Images of the state in the object store: what bounds a restore. The log is the truth; an image may be missing.
 
 An image is written while rounds go on, so it may hold rows newer than its offset. That does no harm: the tail from that
 offset is applied over it, and the newest row of a key wins. Parts first, manifest last, digests in the manifest.
@@ -18,9 +18,9 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from evenflow.core.errors import EvenflowError
-from evenflow.platform.runtime import Runtime
 from evenflow.placement.deciding.rows import STATE_VERSION, Row
 from evenflow.placement.encoding import document_bytes, row_bytes, row_of
+from evenflow.platform.runtime import Runtime
 
 ROWS_PER_PART: Final = 1_000
 IMAGES_KEPT: Final = 2

@@ -12,10 +12,10 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from evenflow.events.streams import BY_NAME, CHECKPOINTS, RUNS, TASKS
+from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.ports import Consumer, Record
 from evenflow.platform.runtime import Runtime
-from evenflow.placement.settings import PlacementSettings
 
 STREAMS: Final = (TASKS, RUNS, CHECKPOINTS)
 POLL_MS: Final = 1_000

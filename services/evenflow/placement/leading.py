@@ -1,7 +1,7 @@
 """One term of a leader: fence, restore, inputs, tables, an empty round that claims the epoch, then rounds.
 
-The order is what makes it safe (docs/adr has why): ids before the end of the state is read, offsets from the state's own
-record, and memory changed after the commit by the same function as in the restore. Every way out is an `Ended`.
+The order is what makes it safe (docs/adr has why): ids before the end of the state is read, offsets from the state's
+own record, and memory changed after the commit by the same function as in the restore. Every way out is an `Ended`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,8 @@ import asyncio
 from typing import Final
 
 from evenflow.core.errors import Ended, EvenflowError
-from evenflow.platform.broker.follower import Follower
-from evenflow.platform.broker.transactions import LOST, STOPPED, UNKNOWN, Transactions
-from evenflow.platform.runtime import Runtime
 from evenflow.placement.deciding.capacity import Capacity
 from evenflow.placement.deciding.model import Model
-from evenflow.placement.deciding.rows import NodeRow, Row
 from evenflow.placement.deciding.tables import STREAMS, Tables
 from evenflow.placement.images import Images
 from evenflow.placement.inputs import Inputs
@@ -23,6 +19,9 @@ from evenflow.placement.restoring import restore
 from evenflow.placement.rounds import Decided, Engine, Rounds
 from evenflow.placement.seat import Seat
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.broker.follower import Follower
+from evenflow.platform.broker.transactions import LOST, STOPPED, UNKNOWN, Transactions
+from evenflow.platform.runtime import Runtime
 
 #: Most time to leave the inputs in order.
 CLOSE_LIMIT_S: Final = 5.0
@@ -192,19 +191,12 @@ class Leader:
         draft = decided.draft
         written = await self._transactions.write(draft.round, decided.records, decided.partitions)
         self._state_end = written[-1].offset
-        for key, row in draft.rows.items():
-            self._take(key, row, draft.now_ms)
-        self._take(f"pool/{decided.pool.pool}", decided.pool, draft.now_ms)
+        self.rounds.take(decided)
         for note in draft.notes:
             fields = dict(note)
             self._runtime.log.warning(fields.pop("text"), **fields)
         if self._shown is None or self._shown.done():
             self._shown = asyncio.get_running_loop().create_task(self._inputs.show(decided.pool.offsets))
-
-    def _take(self, key: str, row: Row | None, now_ms: int) -> None:
-        self.model.apply(key, row, now_ms)
-        if isinstance(row, NodeRow):
-            self.tables.dirty_nodes[row.node] = None
 
     # --- images -------------------------------------------------------------------------------------------------------
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from evenflow.core.placement.engine import round as engine_round
-from evenflow.platform.runtime import Runtime
 from evenflow.placement.rounds import Engine
 from evenflow.placement.service import PlacementService
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.runtime import Runtime
 
 
 def build(

@@ -6,13 +6,13 @@ from aiokafka import TopicPartition
 
 from evenflow.core.errors import Ended
 from evenflow.events.streams import PLACEMENT_STATE
-from evenflow.platform.broker.ports import Consumer
-from evenflow.platform.broker.transactions import STUCK
-from evenflow.platform.runtime import Runtime
 from evenflow.placement.deciding.model import Model
 from evenflow.placement.encoding import row_of
 from evenflow.placement.images import Images
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.broker.ports import Consumer
+from evenflow.platform.broker.transactions import STUCK
+from evenflow.platform.runtime import Runtime
 
 POLL_MS = 50
 RECORDS_MAX = 2_000
@@ -22,10 +22,11 @@ STATE = TopicPartition(PLACEMENT_STATE.name, 0)
 async def restore(runtime: Runtime, settings: PlacementSettings, model: Model, images: Images) -> int:
     """Fill an empty model. Returns the offset at which the state ends.
 
-    Only after every transactional id is ours: until then an open transaction of an earlier leader hides committed rounds
-    behind it. Raises Ended STUCK when reading does not get on, or for rows of a newer build.
+    Only after every transactional id is ours: until then an open transaction of an earlier leader hides committed
+    rounds behind it. Raises Ended STUCK when reading does not get on, or for rows of a newer build.
     """
-    consumer = runtime.transport.consumer(client_id=f"{runtime.name}-{runtime.instance}-restore", auto_offset_reset="none")
+    client_id = f"{runtime.name}-{runtime.instance}-restore"
+    consumer = runtime.transport.consumer(client_id=client_id, auto_offset_reset="none")
     await consumer.start()
     try:
         consumer.assign([STATE])
@@ -47,7 +48,7 @@ async def restore(runtime: Runtime, settings: PlacementSettings, model: Model, i
 async def _read_tail(
     runtime: Runtime, settings: PlacementSettings, model: Model, consumer: Consumer, start: int, end: int
 ) -> None:
-    """Read from `start` until the position reaches `end`; it counts markers and aborted records, so it does get there."""
+    """Read from `start` until the position reaches `end`; it counts markers and aborted records, so it gets there."""
     consumer.seek(STATE, start)
     moved_ms, before = runtime.clock.monotonic_ms(), -1
     while (position := await consumer.position(STATE)) < end:

@@ -13,9 +13,6 @@ from evenflow.core.errors import EvenflowError
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.placement.plan import Plan
 from evenflow.events.streams import ROUNDS
-from evenflow.platform.broker.codec import PROBLEM_LENGTH_MAX, Bad, Encoded, Received
-from evenflow.platform.broker.dead_letters import parked
-from evenflow.platform.runtime import Runtime
 from evenflow.placement.deciding import planning, watching
 from evenflow.placement.deciding.capacity import Capacity
 from evenflow.placement.deciding.draft import Draft, Said
@@ -29,6 +26,9 @@ from evenflow.placement.deciding.tables import Tables
 from evenflow.placement.encoding import Writer, cut
 from evenflow.placement.inputs import Input
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.broker.codec import PROBLEM_LENGTH_MAX, Bad, Encoded, Received
+from evenflow.platform.broker.dead_letters import parked
+from evenflow.platform.runtime import Runtime
 
 #: Inputs of one batch that may break a reducer before the process gives up.
 POISON_MAX: Final = 20
@@ -59,7 +59,13 @@ class Rounds:
     """Makes rounds from a model, tables and an engine."""
 
     def __init__(
-        self, runtime: Runtime, settings: PlacementSettings, model: Model, tables: Tables, capacity: Capacity, engine: Engine
+        self,
+        runtime: Runtime,
+        settings: PlacementSettings,
+        model: Model,
+        tables: Tables,
+        capacity: Capacity,
+        engine: Engine,
     ) -> None:
         self._runtime = runtime
         self._settings = settings
@@ -98,7 +104,13 @@ class Rounds:
     def _draft(self, epoch: int, now_ms: int) -> Draft:
         pool = self.model.pool
         return Draft(
-            self.model, self.tables, self._settings, epoch=epoch, round=pool.round + 1, now_ms=now_ms, sequence=pool.sequence
+            self.model,
+            self.tables,
+            self._settings,
+            epoch=epoch,
+            round=pool.round + 1,
+            now_ms=now_ms,
+            sequence=pool.sequence,
         )
 
     def _hear(self, one: Input) -> Hearing:
@@ -123,7 +135,7 @@ class Rounds:
                 reduce(draft, received, hearing)
             except EvenflowError as error:
                 draft.park(received, error.code, error.message[:PROBLEM_LENGTH_MAX])
-            except Exception as error:  # a reducer's own mistake must not stop the pool: the input is put aside
+            except Exception as error:  # noqa: BLE001  a reducer's own mistake must not stop the pool: the input is put aside
                 poison[index] = f"{type(error).__name__}: {error}"[:PROBLEM_LENGTH_MAX]
                 self._runtime.log.error("input broke its reducer", origin=_origin(one), problem=poison[index])
                 return error
@@ -156,6 +168,15 @@ class Rounds:
             watching.check_node(draft, node)
         for key in self.model.due(draft.now_ms):
             watching.check_due(draft, key)
+
+    def take(self, decided: Decided) -> None:
+        """Let memory follow a round that is committed, by the same function as in a restore."""
+        now_ms = decided.draft.now_ms
+        for key, row in decided.draft.rows.items():
+            self.model.apply(key, row, now_ms)
+            if isinstance(row, NodeRow):
+                self.tables.dirty_nodes[row.node] = None
+        self.model.apply(f"pool/{decided.pool.pool}", decided.pool, now_ms)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from evenflow.core.errors import Ended
-from evenflow.platform.broker.transactions import STOPPED, UNKNOWN
-from evenflow.platform.runtime import Runtime
-from evenflow.platform.service import Asgi
 from evenflow.placement.leading import Leader
 from evenflow.placement.rounds import Engine
 from evenflow.placement.seat import Seat
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.broker.transactions import STOPPED, UNKNOWN
+from evenflow.platform.runtime import Runtime
+from evenflow.platform.service import Asgi
 
 STOP_LIMIT_S = 15.0
 
@@ -75,7 +75,7 @@ class PlacementService:
                 await self.leader.lead()
         except Ended as error:
             ended = error
-        except Exception as error:  # whatever it was: this process can't know its state any more
+        except Exception as error:  # noqa: BLE001  whatever it was: this process can't know its state any more
             ended = Ended(f"{type(error).__name__}: {error}", exit_code=UNKNOWN)
             ended.__cause__ = error
         await self._seat.leave()

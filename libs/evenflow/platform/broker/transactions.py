@@ -64,7 +64,8 @@ class Transactions:
     ) -> list[RecordMetadata]:
         """Write round `number` whole or not at all, and return where each record is.
 
-        `partitions` names a record's partition, None = by its key. Raises Ended: FENCED when another leads, UNKNOWN when the round's fate is not known.
+        `partitions` names a record's partition, None = by its key. Raises Ended: FENCED when another leads, UNKNOWN
+        when the round's fate is not known.
         """
         producer = self._producers[number % ID_COUNT]
         try:

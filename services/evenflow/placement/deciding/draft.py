@@ -6,7 +6,7 @@ Nothing here touches the model. The round's transaction writes a draft whole, an
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_core import to_json
@@ -17,11 +17,11 @@ from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.placement.policy import Policy
 from evenflow.events.streams import ALERTS, ASSIGNMENTS, DISPATCH, Stream
-from evenflow.platform.broker.codec import Received
 from evenflow.placement.deciding.model import Model
 from evenflow.placement.deciding.rows import AlertRow, AttemptRow, MemberRow, NodeRow, Row, TaskRow
 from evenflow.placement.deciding.tables import Tables
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.broker.codec import Received
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +164,7 @@ class Draft:
         if wish is not Wish.RECLAIM and row.specification:
             value = value[:-1] + b',"specification":' + row.specification + b"}"
         key = dispatch_key(row, attempt, member)
-        self.desired[key] = Said(
-            DISPATCH, EventType.ATTEMPT_DESIRED, key, value, row.tenant, row.correlation_id
-        )
+        self.desired[key] = Said(DISPATCH, EventType.ATTEMPT_DESIRED, key, value, row.tenant, row.correlation_id)
 
     def unwant(self, row: TaskRow, attempt: int, member: MemberRow) -> None:
         """A member is proven free: its desired state goes away."""

@@ -22,7 +22,16 @@ from evenflow.placement.deciding.rows import AttemptRow, HoldRow, MemberRow, Tas
 #: Causes of a stop after which the task must end, whatever else happens to the attempt.
 FINAL: Final = frozenset({Cause.CANCELLED, Cause.DEADLINE})
 #: Causes that a later loss replaces: the stop they asked for can't be finished any more.
-_REPLACED_BY_LOSS: Final = frozenset({Cause.DRAINED, Cause.MAINTENANCE, Cause.MOVED, Cause.PREEMPTED, Cause.QUOTA_EXPIRY, Cause.NODE_RECLAIMED})  # fmt: skip
+_REPLACED_BY_LOSS: Final = frozenset(
+    {
+        Cause.DRAINED,
+        Cause.MAINTENANCE,
+        Cause.MOVED,
+        Cause.PREEMPTED,
+        Cause.QUOTA_EXPIRY,
+        Cause.NODE_RECLAIMED,
+    }
+)
 _MESSAGE_LENGTH_MAX: Final = 1_000
 AVOID_MAX: Final = 64
 LOST_GENERATIONS_MAX: Final = 64

@@ -25,7 +25,6 @@ from evenflow.placement.deciding.rows import TaskRow
 PAUSE_MS: Final = 20
 
 
-
 class Explainer:
     """The line of tasks whose reasons may have to be said, and those who were said too recently."""
 

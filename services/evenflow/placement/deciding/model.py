@@ -197,4 +197,3 @@ def _put(table: dict[str, TaskRow] | dict[str, NodeRow] | dict[str, AlertRow], k
         table.pop(key, None)
     else:
         table[key] = row  # type: ignore[assignment]  # the caller pairs table and row
-

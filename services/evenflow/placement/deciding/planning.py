@@ -55,9 +55,7 @@ def plan(draft: Draft, capacity: Capacity, engine: Engine) -> Planned:
         return Planned(more=more, known=known)
     demands, deferred = _demands(draft, rows)
     draft.counts.considered = len(demands)
-    result = engine(
-        capacity.snapshot(draft.tables), capacity.queues.snapshot(), demands, draft.policy, draft.now_ms
-    )
+    result = engine(capacity.snapshot(draft.tables), capacity.queues.snapshot(), demands, draft.policy, draft.now_ms)
     out = Planned(more or deferred, result.wake_ms, known=known, stage_us=dict(result.stage_us))
     for placement in result.placements:
         _assign(draft, placement)
@@ -197,4 +195,3 @@ def _staging(read: Any) -> dict[str, Any]:
 def crossing_document(crossing: Crossing) -> dict[str, Any]:
     """The arithmetic of a crossing as events.contracts.placement.CrossingTerms."""
     return dataclasses.asdict(crossing)
-

@@ -16,10 +16,10 @@ from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.member import MemberState, may_follow
 from evenflow.core.lifecycle.task import TaskState
 from evenflow.events.contracts import agent
-from evenflow.platform.broker.codec import Received
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
 from evenflow.placement.deciding.rows import MemberRow, TaskRow
+from evenflow.platform.broker.codec import Received
 
 _STATE_OF_END: Final = {
     "succeeded": MemberState.SUCCEEDED,
@@ -127,7 +127,7 @@ def _on_started(draft: Draft, row: TaskRow, member: MemberRow, body: agent.Attem
 
 def _has_started(draft: Draft, row: TaskRow, member: MemberRow, start_ms: int) -> None:
     member.started = True
-    member.start_ms = start_ms
+    member.start_ms = max(member.start_ms, start_ms)
     node = draft.node(member.node)
     if node.start_failure_count:
         draft.change_node(replace(node, start_failure_count=0, closed_ms=0))

@@ -8,11 +8,11 @@ from typing import Any, Final
 from evenflow.core.lifecycle.alerts import Alert
 from evenflow.events.contract import Contract
 from evenflow.events.contracts import agent, checkpoint, tasks
-from evenflow.platform.broker.codec import Received
 from evenflow.placement.deciding import receipts, submissions
 from evenflow.placement.deciding.draft import Draft
 from evenflow.placement.deciding.replays import Hearing, Replays
 from evenflow.placement.deciding.rows import TaskRow
+from evenflow.platform.broker.codec import Received
 
 CHECKPOINTS_KEPT: Final = 3
 #: Header of a dead letter that was sent again: it skips the sequence test only.

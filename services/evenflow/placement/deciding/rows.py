@@ -69,7 +69,7 @@ class MemberRow:
 
 @dataclass(slots=True)
 class AttemptRow:
-    """The attempt that counts. `cause`: why it is being ended, the first reason wins; `resume` are checkpoints given."""
+    """The attempt that counts. `cause`: why it is being ended; `resume` are the checkpoints it was given."""
 
     number: int
     epoch: int
@@ -318,7 +318,7 @@ def task_row_of(given: Document, specification: bytes, task: Task | None) -> Tas
     if "current" in fields:
         fields["current"] = _attempt_of(fields["current"])
     if "holds" in fields:
-        fields["holds"] = [HoldRow(attempt, counted, _member_of(member)) for attempt, counted, member in fields["holds"]]
+        fields["holds"] = [HoldRow(number, counted, _member_of(one)) for number, counted, one in fields["holds"]]
     return TaskRow(**fields, specification=specification, task=task)
 
 

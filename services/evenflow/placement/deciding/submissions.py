@@ -18,10 +18,10 @@ from evenflow.events.contracts.tasks import TaskCancelRequested, TaskChangeReque
 from evenflow.events.documents.reading import Unreadable, read_json
 from evenflow.events.documents.task_specification import body_digest, parse_task
 from evenflow.events.envelope import derived_id
-from evenflow.platform.broker.codec import Received
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
 from evenflow.placement.deciding.rows import TaskRow
+from evenflow.platform.broker.codec import Received
 
 _ID: Final = re.compile(ID_PATTERN)
 _SHOWN_LENGTH_MAX: Final = 256

@@ -1,4 +1,4 @@
-"""What others say of nodes, links, datasets and documents, as placement follows it: always from the beginning, newest wins.
+"""What others say of nodes, links, datasets and documents: followed from the beginning, the newest wins.
 
 Rounds compare live attempts with these tables each time something changed, so nothing about them has to be remembered
 or to arrive in step with receipts.

@@ -1,8 +1,8 @@
 """Waiting tasks in order, by class of demand, so that a round looks only at those whose chances may have changed.
 
 Tasks that ask for the same thing share a class. Once the head of a class was refused, the whole class is skipped until
-capacity, quota, nodes, documents or time change (`bump`). `select` keeps the true order: where a class is cut short, the
-selection ends, and the next round goes on.
+capacity, quota, nodes, documents or time change (`bump`). `select` keeps the true order: where a class is cut short,
+the selection ends, and the next round goes on.
 """
 
 from __future__ import annotations
@@ -40,13 +40,16 @@ def _shape(task: Task) -> Hashable:
     return (
         task.queue, task.priority, task.resources, task.members, task.member_resources, task.one_per_node, task.groups,
         task.adjacency, task.where, task.workload, task.data, task.output, task.declared_ms, task.checkpoint is None,
-        task.objective, task.budget_micro, task.latency, task.min_members, None if task.run is None else task.run.work_ms,
+        task.objective, task.budget_micro, task.latency, task.min_members,
     )  # fmt: skip
 
 
 @dataclass(slots=True)
 class WaitingClass:
-    """Tasks that ask for the same. `refused_at`: the version at which its head was refused; `blockers`: why; `told`: what was last explained."""
+    """Tasks that ask for the same.
+
+    `refused_at`: the version at which its head was refused; `blockers`: why; `told`: what was last explained.
+    """
 
     key: Hashable
     ranks: list[Rank] = field(default_factory=list)
