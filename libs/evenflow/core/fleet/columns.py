@@ -39,7 +39,7 @@ AMOUNTS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """An amount of everything a node has. `devices_milli` counts usable devices only, `whole_devices` untouched ones."""
+    """An amount of everything a node has; devices count if usable, `whole_devices` if nobody holds a part."""
 
     cpu_milli: int = 0
     memory_bytes: int = 0
@@ -171,7 +171,7 @@ class Fleet:
         )
 
     def snapshot(self) -> FleetView:
-        """The fleet at this moment. Costs nothing but the rows that changed; arrays are copied only if a view is kept."""
+        """The fleet at this moment. Arrays are copied only when the fleet changes while a view is still in use."""
         if self._stale:
             self._rebuild()
         view = self._view() if self._view is not None else None

@@ -1,7 +1,7 @@
 """Links between sites and the path a transfer takes over them.
 
 A path is the chain of least time for a volume: the round trips of its links add up, the narrowest link sets the rate.
-The rate is not additive, so the fastest chain is looked for once per distinct bandwidth, among links at least that wide.
+The rate is not additive, so the fastest chain is looked for once per distinct bandwidth, among links at least as wide.
 No link means unreachable.
 """
 

@@ -51,6 +51,7 @@ class Scratch:
         self, row: int, amounts: tuple[int, int, int], devices: tuple[tuple[int, int], ...], device_memory: int
     ) -> None:
         """Take cores, memory and disk, and of each device (index, milli) with `device_memory` bytes, from one node."""
+        self._taken.append(row)
         columns = self.amounts
         columns[CPU, row] -= amounts[0]
         columns[MEMORY, row] -= amounts[1]
@@ -67,7 +68,6 @@ class Scratch:
             columns[WHOLE, row] -= whole
             columns[DEVICES, row] -= total
         self.log.add(row)
-        self._taken.append(row)
 
 
 def empty_view(view: FleetView) -> FleetView:

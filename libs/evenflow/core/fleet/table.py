@@ -1,7 +1,7 @@
 """What does not change while work comes and goes: one row per node, ranked by name, as arrays.
 
-A table is immutable. A new one is made when a node joins, leaves or is described anew, so whatever was worked out from a
-table stays true for as long as that table is in use.
+A table is immutable. A new one is made when a node joins, leaves or is described anew, so whatever was worked out from
+a table stays true for as long as that table is in use.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class NodeTable:
     """Descriptions of all nodes as columns of N rows, sorted by node id.
 
     `site`, `rack` and `model` are indexes into `site_names`, `rack_names` and `model_names`, each sorted, so that a
-    lower index is also the earlier name. `rate` is an index into `rates`. `device_slots` is the largest device count of any node, at least 1.
+    lower index is also the earlier name. `rate` is an index into `rates`. `device_slots` is the largest device count of
+    any node, at least 1.
     """
 
     def __init__(self, descriptions: Iterable[NodeDescription]) -> None:

@@ -13,8 +13,10 @@ from typing import NamedTuple
 from evenflow.core.demand.task import Task
 from evenflow.core.errors import Conflict
 from evenflow.core.fleet.holder import Holder
+from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement.plan import Place
 from evenflow.core.queueing.description import QueueDescription
+from evenflow.core.units import cores_text, devices_text, size_text
 
 DEFAULT_QUEUE = "default"
 
@@ -160,7 +162,7 @@ class Queues:
         return view is not None and bool(view.limit.short_of(amount_asked(task)))
 
     def hold(self, queue_id: str, holder: Holder, amount: Amount) -> bool:
-        """Count an amount against a queue; False if the holder is counted already. Raises Conflict on another amount."""
+        """Count an amount against a queue; False if the holder is counted so already. Raises Conflict otherwise."""
         held = self._holds.get(holder)
         if held is not None:
             if held == (queue_id, amount):
@@ -198,3 +200,51 @@ class Queues:
             limit = Limit(most.cpu_milli, most.memory_bytes, most.disk_bytes, most.devices_milli)
             self._views[queue_id] = QueueView(description, limit, self.used(queue_id))
             self._view = None
+
+
+class Books:
+    """One queue's quota within a round: several admissions of one round see each other."""
+
+    __slots__ = ("_limit", "_name", "_used", "is_limited")
+
+    def __init__(self, queue: QueueView) -> None:
+        self._name = queue.description.id
+        self._limit = queue.limit
+        self._used = queue.used
+        self.is_limited = queue.is_limited
+
+    def never_allows(self, asked: Amount) -> Blocker | None:
+        """Why a request alone is above the limit; None if it is not."""
+        short = self._limit.short_of(asked)
+        return self._blocker(short[0], asked, NOTHING) if short else None
+
+    def allows(self, asked: Amount) -> bool:
+        """Whether the request fits beside what is held: met exactly is allowed, and only what is asked for counts."""
+        return not any(asked[index] for index in self._limit.short_of(self._used.plus(asked)))
+
+    def allows_more(self, task: Task, devices_milli: int, disk_bytes: int) -> bool:
+        """Whether a task fits with devices and disk beyond what it asks for itself."""
+        return self.allows(amount_asked(task).plus(Amount(0, 0, disk_bytes, devices_milli)))
+
+    def room_devices_milli(self) -> int | None:
+        """Milli-devices that may still be taken; None = no limit."""
+        return None if self._limit.devices_milli is None else self._limit.devices_milli - self._used.devices_milli
+
+    def take(self, places: Iterable[Place]) -> None:
+        """Count places given out in this round."""
+        self._used = self._used.plus(amount_of(places))
+
+    def blockers(self, asked: Amount) -> list[Blocker]:
+        """Every dimension in which the request does not fit beside what is held."""
+        short = self._limit.short_of(self._used.plus(asked))
+        return [self._blocker(index, asked, self._used) for index in short if asked[index]]
+
+    def _blocker(self, index: int, asked: Amount, used: Amount) -> Blocker:
+        most = self._limit[index] or 0
+        text = _TEXTS[index]
+        left = f"{text(max(most - used[index], 0))} left of {text(most)} in queue {self._name}"
+        return Blocker(Reason.QUOTA, _DIMENSIONS[index], text(asked[index]), left)
+
+
+_DIMENSIONS = ("cpu", "memory", "disk", "devices")
+_TEXTS = (cores_text, size_text, size_text, devices_text)
