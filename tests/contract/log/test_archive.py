@@ -12,9 +12,7 @@ from evenflow.platform.stores.ports import Damaged
 
 def records(*offsets):
     return [
-        LogRecord(
-            "t", 0, n, 1_000 + n, b"k%d" % n, None if n % 3 == 0 else bytes([n, 0xFF]), [("h", b"\xfe"), ("t", b"x")]
-        )
+        LogRecord("t", 0, n, 1_000 + n, b"k", None if n % 3 == 0 else bytes([n, 0xFF]), [("h", b"\xfe"), ("t", b"x")])
         for n in offsets
     ]
 

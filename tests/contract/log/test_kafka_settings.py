@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from aiokafka import TopicPartition
@@ -23,11 +24,11 @@ class FakeAdmin:
         self.settings = settings
 
     #: topic → (partitions, configs); shared by the clients of one test
-    topics: dict = {}
-    refused: dict = {}
+    topics: ClassVar[dict] = {}
+    refused: ClassVar[dict] = {}
     leaderless = 0
     away = False
-    committed: dict = {}
+    committed: ClassVar[dict] = {}
 
     async def start(self):
         if self.away:
@@ -145,7 +146,7 @@ async def test_a_topic_with_other_settings_is_refused(transport, admin):
     admin.topics["a"] = (4, {"retention.ms": "1"})
     with pytest.raises(Conflict, match="4 partitions"):
         await transport.provision([Settings("a", 16)])
-    with pytest.raises(Conflict, match="retention.ms=1"):
+    with pytest.raises(Conflict, match=r"retention\.ms=1"):
         await transport.provision([Settings("a", 4, {"retention.ms": "2"})])
 
 
