@@ -1,0 +1,145 @@
+"""From the bytes of a scenario file to a `Scenario`, or to the reason why not.
+
+A wrong file is found before a planned feature: both in one file is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evenflow.core.errors import FieldRefused
+from evenflow.sim.expectations import FORMS, recognise
+from evenflow.sim.scenario import kinds
+from evenflow.sim.scenario.file import FILE, Expectation, Scenario, Step
+from evenflow.sim.scenario.outcome import ScenarioPlanned, ScenarioWrong
+from evenflow.sim.scenario.policy import check_agreement
+from evenflow.sim.scenario.reading import read_document
+from evenflow.sim.scenario.schema import Reading, Values
+from evenflow.sim.verbs import VERBS
+
+
+def parse_scenario(data: bytes, *, name: str = "scenario", seed: int | None = None) -> Scenario:
+    """Read one file. `name` is its stem, `seed` overrides the file's.
+
+    Raises ScenarioWrong with the field's path, or ScenarioPlanned with the planned features that it uses.
+    """
+    reading = Reading()
+    try:
+        document = read_document(data)
+        values = FILE.read(document, "", reading)
+        check_agreement(values["settings"], values["policy"])
+        steps = [_step(entry, number, reading) for number, entry in enumerate(values["steps"])]
+        expectations = [_expectation(entry, number, reading) for number, entry in enumerate(values["expect"])]
+        _check_references(values)
+        _check_times(values, steps)
+    except FieldRefused as refusal:
+        raise ScenarioWrong(refusal.path, refusal.problem) from None
+    if reading.planned:
+        raise ScenarioPlanned(reading.planned)
+    written: Mapping[str, Any] = document if isinstance(document, Mapping) else {}
+    return Scenario(
+        name=values["name"] or name,
+        start_ms=values["start"],
+        about=values["about"],
+        seed=values["seed"] if seed is None else seed,
+        until_ms=values["until"],
+        settings=values["settings"],
+        policy=values["policy"],
+        policy_written=dict(written.get("policy", {})),
+        sites=values["sites"],
+        links=values["links"],
+        nodes=_copies(values["nodes"]),
+        queues=values["queues"],
+        queues_written=list(written.get("queues", [])),
+        datasets=values["datasets"],
+        steps=sorted(steps, key=lambda step: (step.at_ms, step.number)),
+        expectations=expectations,
+    )
+
+
+def _step(entry: Values, number: int, reading: Reading) -> Step:
+    path = kinds.path_of_list("steps", number)
+    if "at" not in entry:
+        raise FieldRefused(f"{path}.at", "is required")
+    at_ms: int = kinds.SECONDS.read(entry["at"], f"{path}.at", reading)
+    given = [str(key) for key in entry if key != "at"]
+    if len(given) != 1:
+        raise FieldRefused(path, f"needs exactly one verb beside `at`; found {', '.join(given) or 'none'}")
+    verb = VERBS.get(given[0])
+    where = f"{path}.{given[0]}"
+    if verb is None:
+        raise FieldRefused(where, f"unknown verb; known are {', '.join(VERBS)}")
+    arguments = verb.arguments.read(entry[given[0]], where, reading)
+    if verb.status == "planned":
+        reading.planned.append(where)
+    return Step(at_ms, verb.name, arguments, number)
+
+
+def _expectation(entry: Values, number: int, reading: Reading) -> Expectation:
+    path = kinds.path_of_list("expect", number)
+    return read_expectation(entry, path, number, reading)
+
+
+def read_expectation(entry: Values, path: str, number: int, reading: Reading) -> Expectation:
+    """One expectation; those inside `any_of` are read the same way."""
+    form = FORMS[recognise(entry, path)]
+    if form.status == "planned":
+        reading.planned.append(path)
+    values = form.form.read(entry, path, reading)
+    if form.name == "any_of":
+        values["any_of"] = [
+            read_expectation(inner, f"{path}.any_of[{place}]", place, reading)
+            for place, inner in enumerate(values["any_of"])
+        ]
+    return Expectation(form.name, values, entry, number)
+
+
+def _copies(nodes: list[Values]) -> list[Values]:
+    """Each node that the entries make, `{i}` replaced; names must differ."""
+    made: list[Values] = []
+    for place, entry in enumerate(nodes):
+        count = entry["copies"]
+        if count > 1 and "{i}" not in entry["id"]:
+            raise ScenarioWrong(f"nodes[{place}].id", "needs {i} to number its copies")
+        for number in range(1, count + 1):
+            node = {**entry, "id": entry["id"].replace("{i}", str(number))}
+            if entry["rack"] is not None:
+                node["rack"] = entry["rack"].replace("{i}", str(number))
+            made.append(node)
+    return made
+
+
+def _check_references(values: Values) -> None:
+    for kind in ("sites", "queues", "datasets", "nodes"):
+        seen: dict[str, int] = {}
+        for place, entry in enumerate(values[kind]):
+            if entry["id"] in seen:
+                raise FieldRefused(f"{kind}[{place}].id", f"{entry['id']} is already {kind}[{seen[entry['id']]}]")
+            seen[entry["id"]] = place
+    sites = [entry["id"] for entry in values["sites"]]
+    for place, entry in enumerate(values["nodes"]):
+        if entry["site"] is None:
+            if len(sites) > 1:
+                raise FieldRefused(f"nodes[{place}].site", f"is required: there are {len(sites)} sites")
+            entry["site"] = sites[0] if sites else "site"
+        elif sites and entry["site"] not in sites:
+            raise FieldRefused(f"nodes[{place}].site", f"there is no site {entry['site']}")
+    for place, entry in enumerate(values["links"]):
+        for end in ("from", "to"):
+            if entry[end] not in sites:
+                raise FieldRefused(f"links[{place}].{end}", f"there is no site {entry[end]}")
+    queues = {"root", *(entry["id"] for entry in values["queues"])}
+    for place, entry in enumerate(values["queues"]):
+        if entry["parent"] not in queues:
+            raise FieldRefused(f"queues[{place}].parent", f"there is no queue {entry['parent']}")
+    for place, entry in enumerate(values["datasets"]):
+        for number, copy in enumerate(entry["copies"]):
+            if sites and copy["site"] not in sites:
+                raise FieldRefused(f"datasets[{place}].copies[{number}].site", f"there is no site {copy['site']}")
+
+
+def _check_times(values: Values, steps: list[Step]) -> None:
+    for step in steps:
+        if step.at_ms > values["until"]:
+            raise FieldRefused(f"steps[{step.number}].at", "is after `until`")
