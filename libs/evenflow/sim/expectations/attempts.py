@@ -30,7 +30,7 @@ def within(value: int, low: int | None, high: int | None) -> bool:
 
 
 def _attempts(values: Values, model: Observation, t_ms: int) -> Answer:
-    from fnmatch import fnmatchcase  # noqa: PLC0415  used by this form alone
+    from fnmatch import fnmatchcase
 
     task = model.named(values["task"])
     if task is None:

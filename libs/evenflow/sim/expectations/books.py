@@ -97,7 +97,9 @@ LEDGER: Final = Expect(
     "ledger",
     "what entries of the ledger come to",
     (("ledger",),),
-    Form("ledger expectation", "entries at a moment", (AT, Field("ledger", _LINE.kind(), "the entries", required=True))),
+    Form(
+        "ledger expectation", "entries at a moment", (AT, Field("ledger", _LINE.kind(), "the entries", required=True))
+    ),
     _ledger,
 )
 
@@ -128,7 +130,11 @@ ESTIMATE: Final = Expect(
     "estimate",
     "the price said before the start",
     (("estimate",),),
-    Form("estimate expectation", "a task's estimate", (AT, Field("estimate", _ESTIMATE.kind(), "the line", required=True))),
+    Form(
+        "estimate expectation",
+        "a task's estimate",
+        (AT, Field("estimate", _ESTIMATE.kind(), "the line", required=True)),
+    ),
     _estimate,
 )
 

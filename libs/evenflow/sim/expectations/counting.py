@@ -13,8 +13,8 @@ from evenflow.sim.scenario import kinds
 from evenflow.sim.scenario.schema import Field, Form, Values
 
 COUNTS: Final = (
-    "started", "queued", "preempted", "requeued", "rejected", "refused", "lost", "stopped", "moved", "crossed", "parked",
-    "ended", "exited",
+    "started", "queued", "preempted", "requeued", "rejected", "refused", "lost", "stopped", "moved", "crossed",
+    "parked", "ended", "exited",
 )  # fmt: skip
 
 

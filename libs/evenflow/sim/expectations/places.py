@@ -98,7 +98,11 @@ NODE: Final = Expect(
             AT,
             BY,
             Field("node", kinds.ID, "the node", required=True),
-            Field("is", Kind(" | ".join((*_REACH[1:], *_ADMINISTRATION, *_HEALTH[1:])), _read_node_state), "any of the three"),
+            Field(
+                "is",
+                Kind(" | ".join((*_REACH[1:], *_ADMINISTRATION, *_HEALTH[1:])), _read_node_state),
+                "any of the three",
+            ),
             Field("reach", kinds.choice(*_REACH), "whether it is heard"),
             Field("administration", kinds.choice(*_ADMINISTRATION), "what operators said of it"),
             Field("health", kinds.choice(*_HEALTH), "whether it is trusted"),

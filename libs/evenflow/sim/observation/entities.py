@@ -1,4 +1,4 @@
-"""The subjects that the observer keeps: tasks with their attempts, nodes, queues, links, copies, checkpoints, alerts."""
+"""The subjects that the observer keeps: tasks with their attempts, nodes, queues, checkpoints."""
 
 from __future__ import annotations
 

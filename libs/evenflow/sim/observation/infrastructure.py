@@ -61,7 +61,9 @@ def _node(model: Observation, record: Seen) -> None:
     capacity, count = _capacity(document)
     node = model.nodes.get(name)
     if node is None:
-        node = NodeView(name, str(document.get("site", "")), str(document.get("rack") or name), document, capacity, count)
+        node = NodeView(
+            name, str(document.get("site", "")), str(document.get("rack") or name), document, capacity, count
+        )
         model.nodes[name] = node
     node.document, node.capacity, node.device_count = document, capacity, count
     before = (node.reach, node.administration, node.health) if len(node.history) else None
@@ -88,7 +90,9 @@ def _flag_unreachable(model: Observation, name: str) -> None:
         if attempt is None or task.state in TERMINAL or name not in {m.node for m in attempt.members.values()}:
             continue
         lost = any(
-            model.nodes[member.node].reach == "lost" for member in attempt.members.values() if member.node in model.nodes
+            model.nodes[member.node].reach == "lost"
+            for member in attempt.members.values()
+            if member.node in model.nodes
         )
         if lost != task.unreachable and task.state in (TaskState.RUNNING, TaskState.STARTING, TaskState.STOPPING):
             task.unreachable = lost
@@ -170,7 +174,12 @@ def _checkpoint(state: str) -> Callable[[Observation, Seen], None]:
         before, view.state = view.state, view.state if state == "replicated" else state
         view.history.note(model.now_ms, view.state)
         model.change(
-            "checkpoint", f"{task}/{number}", before or None, state, progress_ms=view.progress_ms, generation=view.generation
+            "checkpoint",
+            f"{task}/{number}",
+            before or None,
+            state,
+            progress_ms=view.progress_ms,
+            generation=view.generation,
         )
 
     return fold

@@ -125,7 +125,12 @@ def _finish(model: Observation, task: TaskView, use: Mapping[str, Any] | None) -
     attempt.ended_ms = model.now_ms
     model.use_queue(task.queue, attempt, -1)
     model.change(
-        "attempt", f"{task.shown}/{attempt.number}", "live", attempt.end or "ended", cause=attempt.cause, node=_node_of(attempt)
+        "attempt",
+        f"{task.shown}/{attempt.number}",
+        "live",
+        attempt.end or "ended",
+        cause=attempt.cause,
+        node=_node_of(attempt),
     )
     if attempt.end in _COUNTED_ENDS:
         model.count(attempt.end, task=task.shown, queue=task.queue, node=_node_of(attempt))

@@ -62,7 +62,11 @@ class Observation:
         #: Ids of records that the world forged: never believed.
         self.forged: dict[str, None] = {}
         self._seen_ids: dict[tuple[str, str], None] = {}
-        self._folds: dict[str, Callable[[Observation, Seen], None]] = {**lives.FOLDS, **infrastructure.FOLDS, **money.FOLDS}
+        self._folds: dict[str, Callable[[Observation, Seen], None]] = {
+            **lives.FOLDS,
+            **infrastructure.FOLDS,
+            **money.FOLDS,
+        }
 
     def apply(self, record: Seen) -> None:
         """Take one record in. Records come in the order in which the log got them."""
@@ -95,7 +99,9 @@ class Observation:
 
     def change(self, kind: str, subject: str, before: str | None, after: str, **more: Any) -> None:
         """Write a row of the timeline."""
-        self.timeline.append({"t": self.now_ms / 1000, "kind": kind, "id": subject, "from": before, "to": after, **more})
+        self.timeline.append(
+            {"t": self.now_ms / 1000, "kind": kind, "id": subject, "from": before, "to": after, **more}
+        )
 
     # -- tasks --------------------------------------------------------------------------------------------------------
     def task(self, tenant: str, task_id: str) -> TaskView:

@@ -6,17 +6,20 @@ A wrong file is found before a planned feature: both in one file is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from evenflow.core.errors import FieldRefused
+from evenflow.events.documents.reading import Unreadable, read_document
 from evenflow.sim.expectations import FORMS, recognise
 from evenflow.sim.scenario import kinds
 from evenflow.sim.scenario.file import FILE, Expectation, Scenario, Step
 from evenflow.sim.scenario.outcome import ScenarioPlanned, ScenarioWrong
 from evenflow.sim.scenario.policy import check_agreement
-from evenflow.sim.scenario.reading import read_document
 from evenflow.sim.scenario.schema import Reading, Values
 from evenflow.sim.verbs import VERBS
+
+#: The site of nodes in a file that names none.
+UNNAMED_SITE: Final = "site"
 
 
 def parse_scenario(data: bytes, *, name: str = "scenario", seed: int | None = None) -> Scenario:
@@ -26,13 +29,15 @@ def parse_scenario(data: bytes, *, name: str = "scenario", seed: int | None = No
     """
     reading = Reading()
     try:
-        document = read_document(data)
+        document = read_document(data, source=name)
         values = FILE.read(document, "", reading)
         check_agreement(values["settings"], values["policy"])
         steps = [_step(entry, number, reading) for number, entry in enumerate(values["steps"])]
         expectations = [_expectation(entry, number, reading) for number, entry in enumerate(values["expect"])]
         _check_references(values)
         _check_times(values, steps)
+    except Unreadable as refusal:
+        raise ScenarioWrong("", refusal.message) from None
     except FieldRefused as refusal:
         raise ScenarioWrong(refusal.path, refusal.problem) from None
     if reading.planned:
@@ -112,31 +117,35 @@ def _copies(nodes: list[Values]) -> list[Values]:
 
 def _check_references(values: Values) -> None:
     for kind in ("sites", "queues", "datasets", "nodes"):
-        seen: dict[str, int] = {}
-        for place, entry in enumerate(values[kind]):
-            if entry["id"] in seen:
-                raise FieldRefused(f"{kind}[{place}].id", f"{entry['id']} is already {kind}[{seen[entry['id']]}]")
-            seen[entry["id"]] = place
+        _check_distinct(values[kind], kind)
     sites = [entry["id"] for entry in values["sites"]]
     for place, entry in enumerate(values["nodes"]):
-        if entry["site"] is None:
-            if len(sites) > 1:
-                raise FieldRefused(f"nodes[{place}].site", f"is required: there are {len(sites)} sites")
-            entry["site"] = sites[0] if sites else "site"
-        elif sites and entry["site"] not in sites:
-            raise FieldRefused(f"nodes[{place}].site", f"there is no site {entry['site']}")
+        if entry["site"] is None and len(sites) > 1:
+            raise FieldRefused(f"nodes[{place}].site", f"is required: there are {len(sites)} sites")
+        entry["site"] = entry["site"] or (sites[0] if sites else UNNAMED_SITE)
+        _check_known(entry["site"], sites or [entry["site"]], f"nodes[{place}].site", "site")
     for place, entry in enumerate(values["links"]):
         for end in ("from", "to"):
-            if entry[end] not in sites:
-                raise FieldRefused(f"links[{place}].{end}", f"there is no site {entry[end]}")
-    queues = {"root", *(entry["id"] for entry in values["queues"])}
+            _check_known(entry[end], sites, f"links[{place}].{end}", "site")
+    queues = ["root", *(entry["id"] for entry in values["queues"])]
     for place, entry in enumerate(values["queues"]):
-        if entry["parent"] not in queues:
-            raise FieldRefused(f"queues[{place}].parent", f"there is no queue {entry['parent']}")
+        _check_known(entry["parent"], queues, f"queues[{place}].parent", "queue")
     for place, entry in enumerate(values["datasets"]):
         for number, copy in enumerate(entry["copies"]):
-            if sites and copy["site"] not in sites:
-                raise FieldRefused(f"datasets[{place}].copies[{number}].site", f"there is no site {copy['site']}")
+            _check_known(copy["site"], sites or [copy["site"]], f"datasets[{place}].copies[{number}].site", "site")
+
+
+def _check_distinct(entries: list[Values], kind: str) -> None:
+    seen: dict[str, int] = {}
+    for place, entry in enumerate(entries):
+        if entry["id"] in seen:
+            raise FieldRefused(f"{kind}[{place}].id", f"{entry['id']} is already {kind}[{seen[entry['id']]}]")
+        seen[entry["id"]] = place
+
+
+def _check_known(name: str, known: list[str], path: str, kind: str) -> None:
+    if name not in known:
+        raise FieldRefused(path, f"there is no {kind} {name}")
 
 
 def _check_times(values: Values, steps: list[Step]) -> None:
