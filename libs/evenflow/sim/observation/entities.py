@@ -95,10 +95,10 @@ class TaskView:
     failure_count: int = 0
     attempts: dict[int, AttemptView] = field(default_factory=dict)
     current: AttemptView | None = None
-    end_count: int = 0
+    submitted_ms: int = 0
     cause: str | None = None
     rejected_path: str = ""
-    specification: bytes | None = None
+    document: Mapping[str, Any] | None = None
     history: History[TaskMoment] = field(default_factory=History)
 
     @property

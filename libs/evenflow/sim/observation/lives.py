@@ -35,18 +35,25 @@ def enter(model: Observation, task: TaskView, state: TaskState, **more: Any) -> 
     model.note_task(task)
 
 
-def _submitted(model: Observation, record: Seen) -> None:
-    tenant, _, name = record.key_text.rpartition("/")
-    body = record.body
-    task_id = str(body.get("id", name))
-    task = model.tasks.get((str(body.get("tenant", tenant or "default")), task_id))
-    view = task if task is not None else model.task(str(body.get("tenant", tenant or "default")), task_id)
-    if view.specification is None:
-        view.specification = record.value
+def _live(model: Observation, record: Seen) -> TaskView | None:
+    """The task that a decision is about; a decision about an ended one is noted as impossible."""
+    task = _body_task(model, record)
+    if task.state in TERMINAL:
+        model.impossible("INV5", f"{record.type} after {task.shown} was {task.state}")
+        return None
+    return task
 
 
 def _queued(model: Observation, record: Seen) -> None:
     task = _body_task(model, record)
+    submitted_ms = int(record.body.get("submitted_ms", 0))
+    if task.state in TERMINAL and submitted_ms != task.submitted_ms:
+        # The id was free again: another task of the same name begins its life.
+        task = model.begin_anew(task)
+    elif task.state in TERMINAL:
+        model.impossible("INV5", f"{record.type} after {task.shown} was {task.state}")
+        return
+    task.submitted_ms = submitted_ms
     task.queue = str(record.body.get("queue", ""))
     details = list(record.body.get("reasons", ()))
     task.reasons = tuple(dict.fromkeys(str(detail.get("reason")) for detail in details))
@@ -76,8 +83,14 @@ def _place(entry: Mapping[str, Any]) -> MemberView:
 
 def _assigned(model: Observation, record: Seen) -> None:
     body = record.body
-    task = _body_task(model, record)
+    task = _live(model, record)
+    if task is None:
+        return
     task.queue = str(body.get("queue", task.queue))
+    task.submitted_ms = int(body.get("submitted_ms", task.submitted_ms))
+    if task.current is not None:
+        model.impossible("INV2", f"attempt {body.get('attempt')} of {task.shown} began beside {task.current.number}")
+        _finish(model, task, None)
     places = [_place(entry) for entry in body.get("members", ())]
     attempt = AttemptView(
         number=int(body.get("attempt", 0)),
@@ -106,7 +119,9 @@ def _assigned(model: Observation, record: Seen) -> None:
 
 
 def _preempted(model: Observation, record: Seen) -> None:
-    task = _body_task(model, record)
+    task = _live(model, record)
+    if task is None:
+        return
     model.count("preempted", task=task.shown, queue=task.queue, node=_node_of(task.current))
     if task.current is not None:
         task.current.stopping = True
@@ -139,7 +154,9 @@ def _finish(model: Observation, task: TaskView, use: Mapping[str, Any] | None) -
 
 
 def _requeued(model: Observation, record: Seen) -> None:
-    task = _body_task(model, record)
+    task = _live(model, record)
+    if task is None:
+        return
     node = _node_of(task.current)
     task.failure_count = int(record.body.get("failure_count", task.failure_count))
     _finish(model, task, record.body.get("use"))
@@ -152,21 +169,21 @@ def _requeued(model: Observation, record: Seen) -> None:
 
 def _rejected(model: Observation, record: Seen) -> None:
     task = _body_task(model, record)
-    first = task.state is not TaskState.REJECTED
-    task.queue = str(record.body.get("queue", ""))
-    task.rejected_path = str(record.body.get("path", ""))
+    queue = str(record.body.get("queue", ""))
     reason = str((record.body.get("reason") or {}).get("reason", ""))
-    task.end_count += 1
-    if first and task.state not in TERMINAL:
+    model.count("rejected", task=task.shown, queue=queue)
+    if not reason:
+        model.impossible("INV9", f"{task.shown} was rejected without a reason")
+    if task.state is None or (task.current is None and task.state is TaskState.QUEUED):
+        task.queue = queue
+        task.rejected_path = str(record.body.get("path", ""))
         task.reasons = (reason,) if reason else ()
-        model.count("rejected", task=task.shown, queue=task.queue)
         enter(model, task, TaskState.REJECTED, reasons=list(task.reasons), path=task.rejected_path)
 
 
 def _ended(model: Observation, record: Seen) -> None:
-    task = _body_task(model, record)
-    task.end_count += 1
-    if task.state in TERMINAL:
+    task = _live(model, record)
+    if task is None:
         return
     node = _node_of(task.current)
     task.failure_count = int(record.body.get("failure_count", task.failure_count))
@@ -189,9 +206,13 @@ def _node_of(attempt: AttemptView | None) -> str:
 
 def _desired(model: Observation, record: Seen) -> None:
     body = record.body
-    if body.get("wish") not in ("stop", "reclaim"):
+    if not body:
         return
     task = _body_task(model, record)
+    if body.get("specification"):
+        task.document = body["specification"]
+    if body.get("wish") not in ("stop", "reclaim"):
+        return
     attempt = task.current
     if attempt is None or attempt.number != body.get("attempt") or attempt.stopping or task.state in TERMINAL:
         return
@@ -278,7 +299,6 @@ def _reclaimed_late(model: Observation, record: Seen) -> None:
 
 
 FOLDS: Final[dict[str, Callable[[Observation, Seen], None]]] = {
-    EventType.TASK_SUBMITTED: _submitted,
     EventType.TASK_QUEUED: _queued,
     EventType.TASK_ASSIGNED: _assigned,
     EventType.TASK_PREEMPTED: _preempted,

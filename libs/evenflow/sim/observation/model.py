@@ -59,6 +59,8 @@ class Observation:
         self.timeline: list[Row] = []
         self.usage: list[Row] = []
         self.record_count = 0
+        #: What can't be: invariant and text, drained by whoever judges the invariants.
+        self.remarks: list[tuple[str, str]] = []
         #: Ids of records that the world forged: never believed.
         self.forged: dict[str, None] = {}
         self._seen_ids: dict[tuple[str, str], None] = {}
@@ -92,6 +94,10 @@ class Observation:
         self._seen_ids[identity] = None
         return False
 
+    def impossible(self, invariant: str, text: str) -> None:
+        """Remark that something happened which no correct product does."""
+        self.remarks.append((invariant, text))
+
     # -- rows and counts ----------------------------------------------------------------------------------------------
     def count(self, name: str, *, task: str = "", queue: str = "", node: str = "") -> None:
         """Note one happening of a countable kind."""
@@ -110,6 +116,12 @@ class Observation:
         if key not in self.tasks:
             self.tasks[key] = TaskView(tenant, task_id)
         return self.tasks[key]
+
+    def begin_anew(self, ended: TaskView) -> TaskView:
+        """Another task under the id of an ended one; the past of both is one."""
+        fresh = TaskView(ended.tenant, ended.id, history=ended.history)
+        self.tasks[ended.tenant, ended.id] = fresh
+        return fresh
 
     def named(self, shown: str) -> TaskView | None:
         """The task of that shown name."""
