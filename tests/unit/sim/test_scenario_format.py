@@ -137,7 +137,7 @@ def test_what_is_wrong_is_named_by_its_path(text: str, path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        ("nodes: [{id: n1, devices: {model: m, slices: [{profile: 1g}]}}]", "nodes[0].devices.slices"),
+        ("nodes: [{id: n1, devices: {model: m, slices: [{profile: 1g, count: 1}]}}]", "nodes[0].devices.slices"),
         ("queues: [{id: q, guaranteed: {devices: 1}}]", "queues[0].guaranteed"),
         ("policy: {preemption: {by_priority: true}}", "policy.preemption.by_priority"),
         ("policy: {order: {backfill: off}}", "policy.order.backfill"),

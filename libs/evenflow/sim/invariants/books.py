@@ -30,9 +30,10 @@ class Books:
 
     def finish(self, model: Observation, *, settled: bool) -> Iterator[str]:
         """What the queues use is what their live attempts hold."""
-        del settled
-        live = [task.current for task in model.tasks.values() if task.current is not None]
-        held = sum_of(member for attempt in live for member in attempt.members.values())
+        attempts = [attempt for task in model.tasks.values() for attempt in task.attempts.values()]
+        held = sum_of(member for attempt in attempts for member in attempt.members.values() if member.booked)
         root = model.queue("root").used
         if root != held:
             yield f"the queues use {root}, the live attempts hold {held}"
+        if settled and all(task.current is None for task in model.tasks.values()) and any(root.values()):
+            yield f"the queues still use {root} although nothing lives"

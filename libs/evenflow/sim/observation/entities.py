@@ -36,7 +36,11 @@ class TaskMoment(NamedTuple):
 
 @dataclass(slots=True)
 class MemberView:
-    """One member of an attempt. `free_ms` is when its resources were proven free."""
+    """One member of an attempt.
+
+    `free_ms` is when its resources were proven free; `booked`: its queue still pays for them, which ends then or when
+    the attempt is declared lost.
+    """
 
     number: int
     node: str
@@ -51,6 +55,7 @@ class MemberView:
     started_ms: int | None = None
     done_ms: int | None = None
     free_ms: int | None = None
+    booked: bool = False
     resumed_progress_ms: int | None = None
     resumed_generation: int = 0
     damaged: tuple[str, ...] = ()

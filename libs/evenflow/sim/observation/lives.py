@@ -106,7 +106,8 @@ def _assigned(model: Observation, record: Seen) -> None:
     task.current = attempt
     task.reasons = ()
     task.unexplained_since_ms = None
-    model.use_queue(task.queue, attempt, 1)
+    for place in places:
+        model.use_queue(task.queue, place, booked=True)
     model.use_node(attempt, 1)
     if attempt.crossing is not None and attempt.crossing.get("taken"):
         model.count("crossed", task=task.shown, queue=task.queue, node=places[0].node if places else "")
@@ -138,7 +139,9 @@ def _finish(model: Observation, task: TaskView, use: Mapping[str, Any] | None) -
     attempt.end = None if use is None else str(use.get("end"))
     attempt.cause = None if use is None else use.get("cause")
     attempt.ended_ms = model.now_ms
-    model.use_queue(task.queue, attempt, -1)
+    if attempt.end == "lost":
+        for member in attempt.members.values():
+            model.use_queue(task.queue, member, booked=False)
     model.change(
         "attempt",
         f"{task.shown}/{attempt.number}",
@@ -267,12 +270,18 @@ def _advance(model: Observation, record: Seen, task: TaskView, attempt: AttemptV
             model.count("stopped", **where)
         case MemberState.RECLAIMED:
             if member.free_ms is None and not body.get("leftover"):
-                member.free_ms = model.now_ms
-                model.use_node(attempt, -1, (member.number,))
+                free(model, task, attempt, member)
         case _:
             pass
     if member.state.done and member.done_ms is None:
         member.done_ms = model.now_ms
+
+
+def free(model: Observation, task: TaskView, attempt: AttemptView, member: MemberView) -> None:
+    """The member's devices are proven free."""
+    member.free_ms = model.now_ms
+    model.use_node(attempt, -1, (member.number,))
+    model.use_queue(task.queue, member, booked=False)
 
 
 def _after_receipt(model: Observation, task: TaskView, attempt: AttemptView) -> None:
@@ -294,8 +303,7 @@ def _reclaimed_late(model: Observation, record: Seen) -> None:
     _receipt(MemberState.RECLAIMED)(model, record)
     found = _believed(model, record)
     if found is not None and found[2].free_ms is None and not record.body.get("leftover"):
-        found[2].free_ms = model.now_ms
-        model.use_node(found[1], -1, (found[2].number,))
+        free(model, *found)
 
 
 FOLDS: Final[dict[str, Callable[[Observation, Seen], None]]] = {

@@ -15,6 +15,7 @@ from evenflow.sim.observation.entities import (
     DIMENSIONS,
     AttemptView,
     CheckpointView,
+    MemberView,
     NodeView,
     QueueView,
     TaskView,
@@ -149,12 +150,14 @@ class Observation:
             current = view.parent
         return found
 
-    def use_queue(self, name: str, attempt: AttemptView, sign: int) -> None:
-        """Book an attempt on its queue and those above, or off them."""
+    def use_queue(self, name: str, member: MemberView, *, booked: bool) -> None:
+        """Book a member on its queue and those above, or off them; asking twice changes nothing."""
+        if member.booked == booked:
+            return
+        member.booked = booked
         for view in self.queue_and_above(name):
-            for member in attempt.members.values():
-                for dimension, amount in amounts_of(member).items():
-                    view.used[dimension] += sign * amount
+            for dimension, amount in amounts_of(member).items():
+                view.used[dimension] += amount if booked else -amount
             self.note_queue(view)
 
     def note_queue(self, view: QueueView) -> None:

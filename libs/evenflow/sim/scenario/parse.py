@@ -6,7 +6,7 @@ A wrong file is found before a planned feature: both in one file is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from evenflow.core.errors import FieldRefused
 from evenflow.events.documents.reading import Unreadable, read_document
@@ -16,6 +16,7 @@ from evenflow.sim.scenario.file import FILE, Expectation, Scenario, Step
 from evenflow.sim.scenario.outcome import ScenarioPlanned, ScenarioWrong
 from evenflow.sim.scenario.policy import check_agreement
 from evenflow.sim.scenario.schema import Reading, Values
+from evenflow.sim.scenario.written import documents_of
 from evenflow.sim.verbs import VERBS
 
 #: The site of nodes in a file that names none.
@@ -36,13 +37,14 @@ def parse_scenario(data: bytes, *, name: str = "scenario", seed: int | None = No
         expectations = [_expectation(entry, number, reading) for number, entry in enumerate(values["expect"])]
         _check_references(values)
         _check_times(values, steps)
+        nodes = _copies(values["nodes"])
+        documents = documents_of(document if isinstance(document, Mapping) else {}, values)
     except Unreadable as refusal:
         raise ScenarioWrong("", refusal.message) from None
     except FieldRefused as refusal:
         raise ScenarioWrong(refusal.path, refusal.problem) from None
     if reading.planned:
         raise ScenarioPlanned(reading.planned)
-    written: Mapping[str, Any] = document if isinstance(document, Mapping) else {}
     return Scenario(
         name=values["name"] or name,
         start_ms=values["start"],
@@ -51,12 +53,11 @@ def parse_scenario(data: bytes, *, name: str = "scenario", seed: int | None = No
         until_ms=values["until"],
         settings=values["settings"],
         policy=values["policy"],
-        policy_written=dict(written.get("policy", {})),
+        documents=documents,
         sites=values["sites"],
         links=values["links"],
-        nodes=_copies(values["nodes"]),
+        nodes=nodes,
         queues=values["queues"],
-        queues_written=list(written.get("queues", [])),
         datasets=values["datasets"],
         steps=sorted(steps, key=lambda step: (step.at_ms, step.number)),
         expectations=expectations,
@@ -106,7 +107,7 @@ def _copies(nodes: list[Values]) -> list[Values]:
     for place, entry in enumerate(nodes):
         count = entry["copies"]
         if count > 1 and "{i}" not in entry["id"]:
-            raise ScenarioWrong(f"nodes[{place}].id", "needs {i} to number its copies")
+            raise FieldRefused(f"nodes[{place}].id", "needs {i} to number its copies")
         for number in range(1, count + 1):
             node = {**entry, "id": entry["id"].replace("{i}", str(number))}
             if entry["rack"] is not None:
