@@ -1,32 +1,21 @@
-"""Which services there are, how each is built, and how a scenario's settings reach them.
+"""How a scenario's settings reach the services of the registry.
 
-A service is found by its name: `evenflow.<name>.main.build(runtime, settings)`; the type of `settings` says which
-settings it has. A scenario's `heartbeat_s` reaches every service that has `heartbeat_ms` or `heartbeat_period_ms`.
+`heartbeat_s` reaches every service that has `heartbeat_ms` or `heartbeat_period_ms`. A setting that reaches
+nobody is an error: nothing is accepted and ignored.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
+from evenflow.hosting.registry import SERVICES, ServiceKind
 from evenflow.platform.runtime import Runtime
 from evenflow.sim.scenario.outcome import ScenarioWrong
 from evenflow.sim.scenario.policy import SAME_NUMBER
 from evenflow.sim.scenario.schema import Values
 from evenflow.sim.world.hosting import Runs
-
-#: Services in the order in which they are started.
-SERVICES: Final[dict[str, str]] = {
-    "inventory": "evenflow.inventory.main",
-    "link-probe": "evenflow.link_probe.main",
-    "checkpoint": "evenflow.checkpoint.main",
-    "billing": "evenflow.billing.main",
-    "gateway": "evenflow.gateway.main",
-    "placement": "evenflow.placement.main",
-    "console": "evenflow.console.main",
-}
 
 #: Settings whose name in a service differs from the scenario's beyond the unit.
 _ALSO: Final[dict[str, tuple[str, ...]]] = {
@@ -55,26 +44,29 @@ def fields_for(setting: str) -> tuple[str, ...]:
 
 
 class Composition:
-    """The recipes of one run, made with its settings."""
+    """The recipes of one run, made with its settings; `fixed` are values by service that no scenario sets."""
 
-    def __init__(self, settings: Values, policy: Values, services: Mapping[str, str] = SERVICES) -> None:
+    def __init__(
+        self,
+        settings: Values,
+        policy: Values,
+        services: Mapping[str, ServiceKind] = SERVICES,
+        fixed: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         self._settings = dict(settings)
         for setting, (section, key) in SAME_NUMBER.items():
             if setting not in self._settings and key in policy.get(section, {}):
                 self._settings[setting] = policy[section][key]
         self._given = dict(settings)
         self._used: dict[str, None] = {}
-        self.recipes = {name: self.recipe(name, module) for name, module in services.items()}
+        self.recipes = {
+            name: Recipe(name, kind.build, self.settings_for(kind.settings, **(fixed or {}).get(name, {})))
+            for name, kind in services.items()
+        }
 
-    def recipe(self, name: str, module: str) -> Recipe:
-        """One service's recipe. Raises ScenarioWrong when a setting is outside its limits."""
-        build = importlib.import_module(module).build
-        hints = get_type_hints(build)
-        return Recipe(name, build, self.settings_for(hints["settings"]))
-
-    def settings_for(self, kind: Any) -> Any:
-        """A service's settings with those of the scenario that it has."""
-        values: dict[str, Any] = {}
+    def settings_for(self, kind: Any, **fixed: Any) -> Any:
+        """A service's settings with those of the scenario that it has. Raises ScenarioWrong outside their limits."""
+        values: dict[str, Any] = dict(fixed)
         for setting, value in self._settings.items():
             for field in fields_for(setting):
                 if field in kind.model_fields:

@@ -47,7 +47,7 @@ class Gaps:
             return
         chance = self._chances.get(process.instance)
         if chance is None:
-            chance = random.Random(f"{self._seed}/{process.instance}/gap")  # noqa: S311  simulation
+            chance = random.Random(f"{self._seed}/{process.instance}/gap")
             self._chances[process.instance] = chance
         low, high = STORE_GAP_MS
         await asyncio.sleep((low + (high - low) * chance.random()) / 1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenflow.sim.stage import DeliveryRule
-from evenflow.sim.world.interception import Interception
+from evenflow.sim.world.records.interception import Interception
 
 
 class DeliveryPowers:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evenflow.sim.stage import Party
-from evenflow.sim.world.links import Links
+from evenflow.sim.world.paths.links import Links
 
 
 class NetworkPowers:

@@ -8,7 +8,7 @@ from typing import Any
 from evenflow.platform.stores.faults import Faults
 from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad, MemoryObjects
 from evenflow.sim.stage import StoreName
-from evenflow.sim.world.storage import FaultyStorage
+from evenflow.sim.world.records.storage import FaultyStorage
 
 
 class StorePowers:

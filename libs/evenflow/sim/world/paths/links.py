@@ -25,7 +25,7 @@ _NOTHING: Final = 1e-3
 _FAR: Final = 1e18
 
 
-class Broken(Exception):  # noqa: N818  what happened to the transfer
+class Broken(Exception):
     """The transfer broke off."""
 
 

@@ -1,4 +1,4 @@
-"""Watching the log: every record is seen once, in the order in which it became readable, before anybody reacts to it."""
+"""Watching the log: every record is seen once, when it becomes readable, before anybody reacts to it."""
 
 from __future__ import annotations
 
