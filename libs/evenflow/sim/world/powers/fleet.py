@@ -47,6 +47,7 @@ class Node:
     key: Ed25519PrivateKey
     hosted: Hosted
     bridge: Bridge
+    client: HttpGateway | None = None
     down: bool = False
 
 
@@ -128,6 +129,7 @@ class Fleet:
             raise RuntimeError("an agent belongs to a process")
         ids = SimulatedIds(process)
         log = world.log_of(hosted)
+        node.client = HttpGateway(node.bridge, node=node.id, key=node.key, token=world.token)
         return Surroundings(
             node=node.id,
             document=node.document,
@@ -136,7 +138,7 @@ class Fleet:
             ids=ids,
             random=process.random,
             objects=SiteObjects(world.objects, lambda: world.network.store_reached(node.id)),
-            gateway=HttpGateway(node.bridge, node=node.id, key=node.key, token=world.token),
+            gateway=node.client,
             disk=node.disk,
             machine=node.machine,
             key=node.key,

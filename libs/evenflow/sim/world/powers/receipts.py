@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.agent.journal import Outgoing
-from evenflow.agent.ports import Session
-from evenflow.agent.receipts import LANES, signed_fields
+from evenflow.agent.receipts import LANES
 
 from evenflow.core.errors import EvenflowError, FieldRefused
 from evenflow.core.lifecycle.event_types import EventType
@@ -16,6 +15,7 @@ from evenflow.events.types import CONTRACTS
 from evenflow.platform.broker.codec import body_bytes
 from evenflow.platform.security.identity import key_from_seed
 from evenflow.platform.security.signatures import sign_receipt
+from evenflow.platform.security.stamps import stated_fields
 from evenflow.sim.stage import Report
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from evenflow.sim.world.powers.fleet import Node
     from evenflow.sim.world.world import World
 
-HEARTBEAT_MS: Final = 10_000
 _OUTCOMES: Final = {
     EventType.ATTEMPT_SUCCEEDED: "succeeded",
     EventType.ATTEMPT_FAILED: "failed",
@@ -111,7 +110,7 @@ class ReceiptPowers:
             return last
         value = body_bytes(body)
         session, sequence = node.disk.session(), node.disk.reserve_sequence()
-        fields = signed_fields(body, node=node.id, session=session, sequence=sequence)
+        fields = stated_fields(body, node=node.id, session=session, sequence=sequence)
         key = node.key if report.signed in ("right", "replayed") else key_from_seed("somebody else")
         signature = "" if report.signed == "false" else sign_receipt(key, value, fields).hex()
         record = Outgoing(
@@ -133,9 +132,10 @@ class ReceiptPowers:
 
     async def _send(self, node: Node, record: Outgoing) -> None:
         """Through the node's own client; what the gateway refuses is what the scenario wanted to see."""
-        session = Session(id=record.session, key=b"", heartbeat_ms=HEARTBEAT_MS)
+        if node.client is None or node.client.open is None:
+            raise FieldRefused("report.node", f"{node.id} has no session with the gateway yet")
         try:
-            await self._world.nodes.surroundings(node).gateway.send(session, [record])
+            await node.client.send(node.client.open, [record])
         except EvenflowError as error:
             self._world.lines.kept.append(
                 (self._world.now_ms(), "world", "info", "report refused", {"why": str(error)})
