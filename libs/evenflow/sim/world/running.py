@@ -81,7 +81,7 @@ class Run:
             self._world = world = World(self._scenario, self._composition, self._see, self._report)
             self._composition.check_all_used()
             try:
-                world.context.run(world.loop.run_until_complete, self._main())
+                world.loop.run_until_complete(world.loop.create_task(self._main(), context=world.context))
             except Stuck as stuck:
                 self._guardian.violations.append(Violation("INV10", world.now_ms(), str(stuck)))
             finally:
