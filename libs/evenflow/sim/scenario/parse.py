@@ -28,9 +28,17 @@ def parse_scenario(data: bytes, *, name: str = "scenario", seed: int | None = No
 
     Raises ScenarioWrong with the field's path, or ScenarioPlanned with the planned features that it uses.
     """
-    reading = Reading()
     try:
         document = read_document(data, source=name)
+    except Unreadable as refusal:
+        raise ScenarioWrong("", refusal.message) from None
+    return scenario_of(document, name=name, seed=seed)
+
+
+def scenario_of(document: object, *, name: str = "scenario", seed: int | None = None) -> Scenario:
+    """Read a document that has been read already; raises as `parse_scenario`."""
+    reading = Reading()
+    try:
         values = FILE.read(document, "", reading)
         check_agreement(values["settings"], values["policy"])
         steps = [_step(entry, number, reading) for number, entry in enumerate(values["steps"])]
@@ -39,8 +47,6 @@ def parse_scenario(data: bytes, *, name: str = "scenario", seed: int | None = No
         _check_times(values, steps)
         nodes = _copies(values["nodes"])
         documents = documents_of(document if isinstance(document, Mapping) else {}, values)
-    except Unreadable as refusal:
-        raise ScenarioWrong("", refusal.message) from None
     except FieldRefused as refusal:
         raise ScenarioWrong(refusal.path, refusal.problem) from None
     if reading.planned:

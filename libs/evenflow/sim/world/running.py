@@ -24,7 +24,7 @@ from evenflow.sim.timeline import FORMAT, RunFiles, counted, final_states
 from evenflow.sim.verbs import VERBS
 from evenflow.sim.world.composition import Composition
 from evenflow.sim.world.hosting import Hosted, is_fault
-from evenflow.sim.world.world import TOKEN, World, secret_of
+from evenflow.sim.world.world import World, secret_of, token_of
 
 #: After the last moment everything of that moment is still let through.
 LAST_MOMENT_S: Final = 0.0004
@@ -58,14 +58,16 @@ class RunResult:
 class Run:
     """Runs a scenario once. Raises ScenarioWrong when a step asks for something that is not there."""
 
-    def __init__(self, scenario: Scenario, *, out: Path | None = None, services: Mapping[str, ServiceKind] | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, *, out: Path | None = None, services: Mapping[str, ServiceKind] = SERVICES
+    ) -> None:
         check_versions()
         self._scenario = scenario
         self._composition = Composition(
             scenario.settings,
             scenario.policy,
-            SERVICES if services is None else services,
-            {"gateway": {"token": TOKEN, "secret": secret_of(scenario.seed)}},
+            services,
+            {"gateway": {"token": token_of(scenario.seed), "secret": secret_of(scenario.seed)}},
         )
         self._files = None if out is None else RunFiles(out)
         self._guardian = Guardian()

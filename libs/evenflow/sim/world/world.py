@@ -48,13 +48,16 @@ from evenflow.sim.world.surroundings import Gaps, Lines, QuietLog, SimTransport
 
 #: Virtual time before t = 0, in which everything registers once.
 PRELUDE_MS: Final = 30_000
-#: The token that new nodes show.
-TOKEN: Final = "simulated"
 
 
 def secret_of(seed: int) -> str:
     """What the gateway derives session keys from, hexadecimal."""
     return "".join(f"{draws.bits(seed, f'secret/{part}'):016x}" for part in range(4))
+
+
+def token_of(seed: int) -> str:
+    """What new nodes show at the gateway."""
+    return f"{draws.bits(seed, 'token'):016x}"
 
 
 class World:
@@ -95,7 +98,7 @@ class World:
         self.receipts = ReceiptPowers(self)
         self.data = DataPowers(self)
         self.settled_ms: int | None = None
-        self.token = TOKEN
+        self.token = token_of(scenario.seed)
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def now_ms(self) -> int:
@@ -189,7 +192,7 @@ class World:
         recipe = self.composition.recipes[hosted.service]
         return recipe.build(self.runtime(hosted), recipe.settings)
 
-    # -- the course of the run ------------------------------------------------------------------------------------------
+    # -- the course of the run -----------------------------------------------------------------------------------------
     async def open(self) -> None:
         """The prelude: topics, documents, services, nodes, until t = 0."""
         self.log.provision(topics())

@@ -16,7 +16,6 @@ from evenflow.agent.ports import Sample, Surroundings, TransferBroken
 from evenflow.agent.service import AgentService
 from evenflow.agent.settings import AgentSettings
 from evenflow.agent.stores import MemoryDisk
-
 from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.lifecycle.event_types import EventType
@@ -107,9 +106,7 @@ class Fleet:
         for rule in self._rules:
             rule(machine)
         hosted = world.hosting.place(f"agent.{name}", "agent", self._agent)
-        bridge = Bridge(
-            world.loop, world.hosting, chance, lambda: world.network.reaches(name), world.context
-        )
+        bridge = Bridge(world.loop, world.hosting, chance, lambda: world.network.reaches(name), world.context)
         key = key_from_seed(f"{seed}/{name}")
         self._nodes[name] = Node(name, document, description, machine, MemoryDisk(), key, hosted, bridge)
         world.hosting.start(hosted)
@@ -193,7 +190,7 @@ class Fleet:
                 node.hosted.process.skew_ms = 0
             self._world.hosting.resume(node.hosted)
 
-    # -- the machine's ways ---------------------------------------------------------------------------------------------
+    # -- the machine's ways --------------------------------------------------------------------------------------------
     async def _carry(
         self, what: str, from_site: str, to_site: str, size_bytes: int, counted: Callable[[int], None]
     ) -> None:

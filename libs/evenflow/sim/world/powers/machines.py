@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenflow.agent.executors.machine import StartFault as MachineFault
-
 from evenflow.sim.stage import StartFault
 
 if TYPE_CHECKING:

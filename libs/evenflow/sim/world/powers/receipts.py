@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.agent.journal import Outgoing
 from evenflow.agent.receipts import LANES
-
 from evenflow.core.errors import EvenflowError, FieldRefused
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events.contract import Contract
