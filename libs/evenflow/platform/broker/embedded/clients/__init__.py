@@ -1,0 +1,1 @@
+"""Consumer, producer and administration of the embedded log, shaped like aiokafka's."""

@@ -1,0 +1,346 @@
+"""The log itself: appends, group commit, committed offsets, and who is woken.
+
+Everything that is sent or committed within one turn of the event loop is written in one storage transaction, and is
+acknowledged after it. There are no threads; storage calls run on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, ProducerFenced, UnknownTopicOrPartitionError
+from aiokafka.structs import RecordMetadata
+
+from evenflow.platform.broker.embedded.groups import Groups
+from evenflow.platform.broker.embedded.hooks import Hooks
+from evenflow.platform.broker.embedded.records import InvalidRecordError, LogRecord
+from evenflow.platform.broker.embedded.storage.memory import MemoryStorage
+from evenflow.platform.broker.embedded.storage.port import Change, StoredPartition
+from evenflow.platform.broker.embedded.topics import Partition, Topic, TopicRules
+from evenflow.platform.broker.embedded.transactions import Transactions
+from evenflow.platform.broker.settings_of_topics import refuse_other_settings
+
+if TYPE_CHECKING:
+    from evenflow.platform.broker.embedded.storage.port import Storage
+    from evenflow.platform.broker.ports import TopicSettings
+    from evenflow.platform.clock import Clock
+
+PENDING_COUNT_MAX = 4_096
+REMEMBERED_SEQUENCES = 5
+
+
+class Cache:
+    """Bounds the records kept in memory, over all partitions, oldest appends first."""
+
+    def __init__(self, bytes_max: int | None) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._added: deque[tuple[Partition, int, int, int]] = deque()
+
+    def added(self, partition: Partition, count: int, size: int) -> None:
+        """Count records appended to a partition's tail and let the oldest go."""
+        if self._bytes_max is None:
+            return
+        self._added.append((partition, count, size, partition.next))
+        self._bytes += size
+        while self._bytes > self._bytes_max and len(self._added) > 1:
+            old, _, freed, end = self._added.popleft()
+            old.tail.cut_before(end)
+            self._bytes -= freed
+
+
+class EmbeddedLog:
+    """One log. All its parts run on one event loop.
+
+    `world` is the context of timers and writes that belong to the log and must outlive the process that caused them.
+    """
+
+    def __init__(self, *, clock: Clock, storage: Storage | None = None, hooks: Hooks | None = None) -> None:
+        self.clock = clock
+        self.storage: Storage = storage or MemoryStorage()
+        self.hooks = hooks or Hooks()
+        self.world = contextvars.copy_context()
+        self.topics: dict[str, Topic] = {}
+        self.groups = Groups(self)
+        self.transactions = Transactions(self)
+        self.cache = Cache(self.storage.cache_bytes)
+        self._offsets: dict[str, dict[tuple[str, int], tuple[int, str]]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._rows: list[LogRecord] = []
+        self._commits: list[tuple[list[tuple[str, str, int, int, str]], asyncio.Future[None]]] = []
+        self._scheduled = False
+        self._next_partition_id = 1
+        self._load()
+
+    def _load(self) -> None:
+        loaded = self.storage.load()
+        by_topic: dict[str, list[Partition]] = {name: [] for name in loaded.topics}
+        by_id: dict[int, Partition] = {}
+        rules = {name: TopicRules.from_configs(name, configs) for name, configs in loaded.topics.items()}
+        for stored in loaded.partitions:
+            partition = Partition(stored, rules[stored.topic], self.storage)
+            by_topic[stored.topic].append(partition)
+            by_id[stored.partition_id] = partition
+        for name, configs in loaded.topics.items():
+            self.topics[name] = Topic(name, configs, rules[name], sorted(by_topic[name], key=lambda p: p.number))
+        self._next_partition_id = max(by_id, default=0) + 1
+        self.offsets_written(loaded.offsets)
+        for transaction in loaded.transactions:
+            self.transactions.restore(transaction, by_id)
+        self.transactions.restored()
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop the log runs on, taken at its first use."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self.transactions.attached()
+        return self._loop
+
+    # ---- topics
+
+    def topic(self, name: str) -> Topic:
+        """A topic. Raises UnknownTopicOrPartitionError: nothing creates topics but `provision`."""
+        topic = self.topics.get(name)
+        if topic is None:
+            message = f"topic {name} does not exist; topics are created from the registry before any service starts"
+            raise UnknownTopicOrPartitionError(message)
+        return topic
+
+    def partition(self, key: TopicPartition) -> Partition:
+        """A partition. Raises UnknownTopicOrPartitionError."""
+        topic = self.topic(key.topic)
+        if not 0 <= key.partition < len(topic.partitions):
+            message = f"topic {key.topic} has {len(topic.partitions)} partitions, no {key.partition}"
+            raise UnknownTopicOrPartitionError(message)
+        found: Partition = topic.partitions[key.partition]
+        return found
+
+    def provision(self, topics: Sequence[TopicSettings]) -> None:
+        """Create what is missing, in one change.
+
+        Raises Conflict when a topic exists with other settings, and Refused for settings Kafka would not take; nothing
+        is created then.
+        """
+        made: list[Topic] = []
+        change = Change()
+        for settings in topics:
+            configs = dict(settings.configs)
+            rules = TopicRules.from_configs(settings.name, configs)
+            existing = self.topics.get(settings.name)
+            if existing is not None:
+                refuse_other_settings(settings, len(existing.partitions), existing.configs)
+                continue
+            stored = [
+                StoredPartition(self._next_partition_id + n, settings.name, n) for n in range(settings.partitions)
+            ]
+            self._next_partition_id += settings.partitions
+            made.append(Topic(settings.name, configs, rules, [Partition(s, rules, self.storage) for s in stored]))
+            change.topics.append((settings.name, configs, stored))
+        if not made:
+            return
+        self.storage.write(change)
+        for topic in made:
+            self.topics[topic.name] = topic
+        self.groups.topics_added([topic.name for topic in made])
+
+    def alter(self, settings: TopicSettings) -> None:
+        """Give an existing topic other settings; its partitions stay. Raises Refused for settings Kafka refuses."""
+        topic = self.topic(settings.name)
+        configs = dict(settings.configs)
+        rules = TopicRules.from_configs(settings.name, configs)
+        self.storage.write(Change(topics=[(settings.name, configs, [])]))
+        topic.configs, topic.rules = configs, rules
+        for partition in topic.partitions:
+            partition.rules = rules
+
+    # ---- appending
+
+    def submit(self, row: LogRecord) -> asyncio.Future[RecordMetadata]:
+        """Take a record; it is written with this turn's others. The future has its metadata or its error."""
+        future: asyncio.Future[RecordMetadata] = self.loop.create_future()
+        row.future = future
+        self._rows.append(row)
+        if not self._scheduled:
+            self._schedule()
+        elif len(self._rows) >= PENDING_COUNT_MAX:
+            self.flush()
+        return future
+
+    def commit(self, offsets: list[tuple[str, str, int, int, str]]) -> asyncio.Future[None]:
+        """Take a group's offsets (group, topic, partition, offset, metadata); written with this turn's records."""
+        future: asyncio.Future[None] = self.loop.create_future()
+        self._commits.append((offsets, future))
+        self._schedule()
+        return future
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self.loop.call_soon(self.flush, context=self.world)
+
+    def flush(self) -> None:
+        """Write what waits, now, and acknowledge it."""
+        self._scheduled = False
+        if not self._rows and not self._commits:
+            return
+        rows, self._rows = self._rows, []
+        commits, self._commits = self._commits, []
+        sent = rows
+        if self.hooks.interceptor is not None and rows:
+            rows = self.hooks.interceptor(rows)
+        try:
+            self.append(rows, [offset for offsets, _ in commits for offset in offsets])
+        except KafkaError as error:
+            for _, waiting in commits:
+                if not waiting.done():
+                    waiting.set_exception(error)
+            for row in sent:
+                if row.future is not None and not row.future.done():
+                    row.future.set_exception(error)
+            return
+        for _, waiting in commits:
+            if not waiting.done():
+                waiting.set_result(None)
+        if self.hooks.interceptor is not None:
+            for row in sent:
+                self._acknowledge(row, row.partition, -1)
+
+    def append(self, rows: Sequence[LogRecord], offsets: Sequence[tuple[str, str, int, int, str]] = ()) -> None:
+        """Append records over any partitions, and a group's offsets, as one atomic change.
+
+        A record that is refused (too large, fenced, without a key where one is needed) fails alone, in its future. A
+        repetition, known by its producer and sequence, appends nothing. Raises KafkaStorageError.
+        """
+        change = Change(offsets=list(offsets))
+        staged: dict[Partition, list[LogRecord]] = {}
+        opened: list[tuple[Partition, LogRecord]] = []
+        for row in rows:
+            partition = self.topics[row.topic].partitions[row.partition]
+            if (known := partition.sequences.get(row.producer_id)) and 0 <= row.sequence <= max(known):
+                self._acknowledge(row, row.partition, known.get(row.sequence, -1))
+                continue
+            if (refusal := self._refusal(partition, row)) is not None:
+                _fail(row, refusal)
+                continue
+            waiting = staged.get(partition)
+            if waiting is None:
+                waiting = staged[partition] = []
+            row.offset = partition.next + len(waiting)
+            waiting.append(row)
+            change.records.append((partition.partition_id, row))
+            if row.sequence >= 0:
+                self._remember(partition, row)
+            if row.transaction is not None and partition not in row.transaction.partitions:
+                row.transaction.partitions[partition] = row.offset
+                opened.append((partition, row))
+                change.opened.append((row.transaction.transactional_id, partition.partition_id, row.offset))
+        if not staged and not offsets:
+            return
+        try:
+            self.storage.write(change)
+        except BaseException:
+            for partition, row in opened:
+                if row.transaction is not None:
+                    del row.transaction.partitions[partition]
+            for _, row in change.records:
+                self.topics[row.topic].partitions[row.partition].sequences.pop(row.producer_id, None)
+                row.offset = -1
+            raise
+        for partition, row in opened:
+            if row.transaction is not None:
+                partition.open[row.transaction] = row.offset
+        self._publish(staged)
+        self.offsets_written(offsets)
+
+    def _publish(self, staged: dict[Partition, list[LogRecord]]) -> None:
+        for partition, rows in staged.items():
+            partition.tail.extend(rows)
+            partition.next += len(rows)
+            size = 0
+            for row in rows:
+                size += row.size
+                if row.transaction is not None:
+                    row.transaction.records.append(row)
+                future = row.future
+                if future is not None:
+                    row.future = None
+                    if not future.done():
+                        place = RecordMetadata(
+                            row.topic, row.partition, partition.key, row.offset, row.timestamp, 0, partition.start
+                        )
+                        future.set_result(place)
+            self.cache.added(partition, len(rows), size + 300 * len(rows))
+        for partition in staged:
+            if partition.readers:
+                self.wake(partition)
+
+    def _refusal(self, partition: Partition, row: LogRecord) -> KafkaError | None:
+        transaction = row.transaction
+        if transaction is not None and transaction.over is not None:
+            return ProducerFenced()
+        rules = partition.rules
+        if row.size > rules.message_bytes_max:
+            return MessageSizeTooLargeError(
+                f"a record of {row.size} bytes; {row.topic} takes {rules.message_bytes_max} (max.message.bytes)"
+            )
+        if rules.compacted and row.key is None:
+            return InvalidRecordError(f"{row.topic} is compacted: every record needs a key")
+        return None
+
+    def _remember(self, partition: Partition, row: LogRecord) -> None:
+        known = partition.sequences.setdefault(row.producer_id, {})
+        known[row.sequence] = row.offset
+        if len(known) > REMEMBERED_SEQUENCES:
+            del known[next(iter(known))]
+
+    def _acknowledge(self, row: LogRecord, number: int, offset: int) -> None:
+        future, row.future = row.future, None
+        if future is not None and not future.done():
+            key = TopicPartition(row.topic, number)
+            future.set_result(RecordMetadata(row.topic, number, key, offset, row.timestamp, 0, 0))
+
+    def wake(self, partition: Partition) -> None:
+        """Let the partition's waiting readers look again."""
+        for reader in partition.readers:
+            reader.wake()
+
+    # ---- committed offsets
+
+    def offsets_written(self, offsets: Sequence[tuple[str, str, int, int, str]]) -> None:
+        """Keep what the storage has now."""
+        for group, topic, number, offset, metadata in offsets:
+            self._offsets.setdefault(group, {})[topic, number] = (offset, metadata)
+
+    def committed(self, group: str, key: TopicPartition) -> int | None:
+        """A group's committed offset."""
+        found = self._offsets.get(group, {}).get((key.topic, key.partition))
+        return None if found is None else found[0]
+
+    def lag(self, group: str) -> dict[TopicPartition, int]:
+        """Records and markers between a group's committed offsets and the last stable offset, by partition."""
+        lags = {}
+        for topic, number in sorted(self._offsets.get(group, {})):
+            key = TopicPartition(topic, number)
+            if topic in self.topics:
+                lags[key] = max(0, self.partition(key).stable - self._offsets[group][topic, number][0])
+        return lags
+
+    def close(self) -> None:
+        """Write what waits and let go of the storage."""
+        if self._loop is not None:
+            self.flush()
+        self.storage.close()
+
+
+def _fail(row: LogRecord, error: KafkaError) -> None:
+    future, row.future = row.future, None
+    if row.transaction is not None:
+        row.transaction.failed = error
+    if future is not None and not future.done():
+        future.set_exception(error)

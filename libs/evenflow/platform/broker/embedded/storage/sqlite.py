@@ -1,0 +1,178 @@
+"""Storage in one SQLite file, in write-ahead mode: what was acknowledged survives the process being killed.
+
+With `survives="power-loss"` each change also waits for the disk, which costs about a millisecond a change.
+The view `events` shows the records in plain columns, for readers outside of the product.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sqlite3
+from pathlib import Path
+from typing import IO, Literal
+
+from aiokafka.errors import KafkaStorageError
+
+from evenflow.core.errors import Refused
+from evenflow.platform.broker.embedded.records import LogRecord, record_size
+from evenflow.platform.broker.embedded.storage.port import Change, Loaded, StoredPartition, StoredTransaction
+
+FORMAT = 1
+_SCHEMA = """
+create table if not exists topic(name text primary key, configs text not null) without rowid;
+create table if not exists part(id integer primary key, topic text not null, number integer not null,
+    start_offset integer not null, next_offset integer not null, archived_offset integer not null);
+create table if not exists record(part integer not null, off integer not null, ts integer not null, key blob,
+    value blob, headers text not null, kind integer not null, producer integer not null,
+    primary key(part, off)) without rowid;
+create table if not exists committed(grp text not null, topic text not null, number integer not null,
+    off integer not null, metadata text not null, primary key(grp, topic, number)) without rowid;
+create table if not exists identity(id text primary key, producer integer not null, epoch integer not null,
+    timeout_ms integer not null) without rowid;
+create table if not exists opened(id text not null, part integer not null, first integer not null,
+    primary key(id, part)) without rowid;
+create view if not exists events(topic, partition, offset, timestamp_ms, key, value, headers) as
+    select part.topic, part.number, record.off, record.ts, record.key, record.value, record.headers
+    from record join part on part.id = record.part where record.kind = 0;
+"""
+
+
+def encode_headers(headers: object) -> str:
+    """Headers as JSON: a list of [name, value as Latin-1 or null]."""
+    return json.dumps([[k, None if v is None else v.decode("latin-1")] for k, v in headers]) if headers else "[]"  # type: ignore[attr-defined]  # a sequence of pairs
+
+
+def decode_headers(text: str) -> list[tuple[str, bytes]]:
+    """The reverse of `encode_headers`."""
+    if text == "[]":
+        return []
+    pairs: list[tuple[str, bytes]] = [(k, None if v is None else v.encode("latin-1")) for k, v in json.loads(text)]  # type: ignore[misc]  # a header may be null on the wire
+    return pairs
+
+
+class FileStorage:
+    """The log of one folder. One process at a time may hold it."""
+
+    def __init__(
+        self, directory: Path, *, survives: Literal["kill", "power-loss"] = "kill", cache_bytes: int = 64 << 20
+    ) -> None:
+        self.cache_bytes: int | None = cache_bytes
+        directory.mkdir(parents=True, exist_ok=True)
+        self._lock = _hold(directory / "log.lock")
+        self._database = sqlite3.connect(directory / "log.sqlite", isolation_level=None)
+        run = self._database.execute
+        run("pragma journal_mode=wal")
+        run(f"pragma synchronous={'full' if survives == 'power-loss' else 'normal'}")
+        run("pragma cache_size=-16384")
+        (version,) = run("pragma user_version").fetchone()
+        if version not in {0, FORMAT}:
+            self.close()
+            message = f"{directory} was written by another release (format {version}, this one reads {FORMAT})"
+            raise Refused(message)
+        self._database.executescript(_SCHEMA)
+        run(f"pragma user_version={FORMAT}")
+
+    def load(self) -> Loaded:
+        """Topics, partitions, committed offsets, transactional ids."""
+        run = self._database.execute
+        loaded = Loaded(topics={name: json.loads(text) for name, text in run("select name, configs from topic")})
+        ends = dict(run("select part, max(off) + 1 from record group by part"))
+        for row in run("select id, topic, number, start_offset, next_offset, archived_offset from part order by id"):
+            stored = StoredPartition(*row)
+            stored.next_offset = max(stored.next_offset, ends.get(stored.partition_id, 0))
+            loaded.partitions.append(stored)
+        loaded.offsets = list(run("select grp, topic, number, off, metadata from committed"))
+        by_id = {row[0]: StoredTransaction(*row) for row in run("select * from identity order by producer")}
+        for name, part, first in run("select id, part, first from opened order by id, part"):
+            by_id[name].first_offsets[part] = first
+        loaded.transactions = list(by_id.values())
+        return loaded
+
+    def write(self, change: Change) -> None:
+        """One SQLite transaction. Raises KafkaStorageError when the file can't take it; nothing is stored then."""
+        database = self._database
+        try:
+            database.execute("begin immediate")
+            try:
+                self._apply(change)
+            except BaseException:
+                database.execute("rollback")
+                raise
+            database.execute("commit")
+        except sqlite3.Error as error:
+            if database.in_transaction:
+                database.execute("rollback")
+            message = f"the log's file could not be written: {error}"
+            raise KafkaStorageError(message) from error
+
+    def _apply(self, change: Change) -> None:
+        many = self._database.executemany
+        if change.records:
+            many(
+                "insert into record values(?,?,?,?,?,?,?,?)",
+                [
+                    (
+                        *(part, r.offset, r.timestamp, r.key, r.value, encode_headers(r.headers), r.kind),
+                        -1 if r.transaction is None else r.producer_id,
+                    )
+                    for part, r in change.records
+                ],
+            )
+        if change.offsets:
+            many("insert or replace into committed values(?,?,?,?,?)", change.offsets)
+        if change.opened:
+            many("insert into opened values(?,?,?)", change.opened)
+        if change.ended:
+            many("delete from opened where id=?", [(name,) for name in change.ended])
+        if change.aborted:
+            many("update record set kind=1 where part=? and off>=? and off<? and producer=? and kind=0", change.aborted)
+        if change.identities:
+            rows = [(t.transactional_id, t.producer_id, t.epoch, t.timeout_ms) for t in change.identities]
+            many("insert or replace into identity values(?,?,?,?)", rows)
+        for name, configs, partitions in change.topics:
+            many("insert or replace into topic values(?,?)", [(name, json.dumps(dict(configs), sort_keys=True))])
+            many("insert into part values(?,?,?,0,0,0)", [(p.partition_id, p.topic, p.number) for p in partitions])
+        if change.trimmed:
+            many(
+                "delete from record where part=? and off<?", [(p.partition_id, p.start_offset) for p in change.trimmed]
+            )
+            many(
+                "update part set start_offset=?, next_offset=?, archived_offset=? where id=?",
+                [(p.start_offset, p.next_offset, p.archived_offset, p.partition_id) for p in change.trimmed],
+            )
+        if change.compacted:
+            many("delete from record where part=? and off=?", change.compacted)
+
+    def read(self, partition_id: int, topic: str, number: int, start: int, end: int, limit: int) -> list[LogRecord]:
+        """Read a range by primary key."""
+        rows = self._database.execute(
+            "select off, ts, key, value, headers, kind, producer from record"
+            " where part=? and off>=? and off<? order by off limit ?",
+            (partition_id, start, end, limit),
+        )
+        records = []
+        for offset, timestamp, key, value, text, kind, producer in rows:
+            headers = decode_headers(text)
+            size = record_size(key, value, headers)
+            record = LogRecord(topic, number, offset, timestamp, key, value, headers, kind, size)
+            record.producer_id = producer
+            records.append(record)
+        return records
+
+    def close(self) -> None:
+        """Close the file and give the folder free."""
+        self._database.close()
+        self._lock.close()
+
+
+def _hold(path: Path) -> IO[str]:
+    """The folder's lock, held while the file stays open; the system frees it when the process ends in any way."""
+    lock = path.open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        message = f"{path.parent} is in use by another process; stop it, or choose another folder"
+        raise Refused(message) from error
+    return lock

@@ -1,0 +1,239 @@
+"""Apache Kafka as a transport: aiokafka's clients with every wait bounded, and topics made from the registry.
+
+Bounds: requests end after eight seconds (an unknown topic would otherwise hold its caller for forty), metadata are
+looked at again after five, one batch holds a mebibyte so that a placement round is one trip a partition.
+A stopped broker still makes idempotent sends wait for ever: callers put a time limit around them, and a limit that
+passes means "unknown".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+
+from evenflow.core.errors import Refused, Unavailable
+from evenflow.platform.broker.seam import OrderedKafkaBroker, broker_settings, require_pinned_version
+from evenflow.platform.broker.settings_of_topics import refuse_other_settings
+
+if TYPE_CHECKING:
+    from faststream.kafka import KafkaBroker
+    from faststream.middlewares import BaseMiddleware
+
+    from evenflow.platform.broker.ports import Consumer, Isolation, Producer, TopicSettings
+    from evenflow.platform.clock import Clock, Ids
+
+REQUEST_TIMEOUT_MS = 8_000
+METADATA_AGE_MS = 5_000
+BATCH_BYTES_MAX = 1 << 20
+TRANSACTION_TIMEOUT_MS = 15_000
+LED_TIMEOUT_S = 15.0
+# Initialising an id and adding partitions to a transaction are retried at this pace while an earlier commit completes;
+# the client's default of 100 ms would dominate every placement round.
+TRANSACTIONAL_BACKOFF_MS = 5
+
+
+class KafkaTransport:
+    """The clients of one process on one Kafka cluster. `servers` is host:port[,host:port…]."""
+
+    def __init__(
+        self,
+        servers: str,
+        *,
+        clock: Clock,
+        ids: Ids,
+        replication: int = 1,
+        graceful_timeout_s: float = 10.0,
+        security: Mapping[str, Any] | None = None,
+    ) -> None:
+        require_pinned_version()
+        self._servers = servers
+        self._clock = clock
+        self._ids = ids
+        self._replication = replication
+        self._graceful_timeout_s = graceful_timeout_s
+        self._security = dict(security or {})
+
+    def _common(self, client_id: str) -> dict[str, Any]:
+        return {
+            "bootstrap_servers": self._servers.split(","),
+            "client_id": client_id,
+            "request_timeout_ms": REQUEST_TIMEOUT_MS,
+            "metadata_max_age_ms": METADATA_AGE_MS,
+            **self._security,
+        }
+
+    def broker(self, *, client_id: str, middlewares: Sequence[type[BaseMiddleware]] = ()) -> KafkaBroker:
+        """FastStream's broker on this cluster."""
+        return OrderedKafkaBroker(
+            self._servers.split(","),
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            metadata_max_age_ms=METADATA_AGE_MS,
+            max_batch_size=BATCH_BYTES_MAX,
+            enable_idempotence=True,
+            acks="all",
+            **broker_settings(
+                client_id=client_id,
+                middlewares=middlewares,
+                new_id=self._ids.new_id,
+                graceful_timeout_s=self._graceful_timeout_s,
+            ),
+        )
+
+    def consumer(
+        self,
+        *topics: str,
+        client_id: str,
+        group_id: str | None = None,
+        isolation_level: Isolation = "read_committed",
+        auto_offset_reset: Literal["earliest", "latest", "none"] = "earliest",
+        session_timeout_ms: int = 10_000,
+        max_poll_interval_ms: int = 300_000,
+        sticky: bool = False,
+    ) -> Consumer:
+        """A consumer that never commits by itself; must be called on a running loop.
+
+        The rebalance time-out is the session's, and heartbeats come twelve times a session.
+        """
+        made = AIOKafkaConsumer(
+            *topics,
+            **self._common(client_id),
+            group_id=group_id,
+            isolation_level=isolation_level,
+            auto_offset_reset=auto_offset_reset,
+            enable_auto_commit=False,
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=session_timeout_ms,
+            heartbeat_interval_ms=max(100, session_timeout_ms // 12),
+            max_poll_interval_ms=max_poll_interval_ms,
+            partition_assignment_strategy=(_own_sticky_assignor() if sticky else RoundRobinPartitionAssignor,),
+        )
+        return cast("Consumer", made)
+
+    def producer(self, *, client_id: str, transactional_id: str | None = None) -> Producer:
+        """An idempotent producer with acks=all; must be called on a running loop."""
+        settings: dict[str, Any] = {}
+        if transactional_id is not None:
+            settings = {
+                "transactional_id": transactional_id,
+                "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
+                "retry_backoff_ms": TRANSACTIONAL_BACKOFF_MS,
+            }
+        made = AIOKafkaProducer(
+            **self._common(client_id), acks="all", enable_idempotence=True, max_batch_size=BATCH_BYTES_MAX, **settings
+        )
+        return cast("Producer", made)
+
+    # ---- topics
+
+    async def provision(self, topics: Sequence[TopicSettings]) -> None:
+        """Create the missing topics and wait until every partition is led.
+
+        Raises Conflict for a topic with other settings, Refused when the cluster refuses one, Unavailable when
+        partitions stay without a leader.
+        """
+        admin = await self._admin()
+        try:
+            existing = set(await admin.list_topics())
+            missing = [settings for settings in topics if settings.name not in existing]
+            if missing:
+                await self._create(admin, missing)
+            await self._await_leaders(admin, [settings.name for settings in topics])
+            await self._compare(admin, [settings for settings in topics if settings.name in existing])
+        finally:
+            await admin.close()
+
+    async def _admin(self) -> AIOKafkaAdminClient:
+        admin = AIOKafkaAdminClient(**self._common("evenflow-provision"))
+        try:
+            await admin.start()
+        except KafkaError as error:
+            await admin.close()
+            message = (
+                f"no Kafka at {self._servers}: {error}. Nobody listens there, or user, password or certificate are "
+                "wrong (the client's log says which)"
+            )
+            raise Unavailable(message) from error
+        return admin
+
+    async def _create(self, admin: AIOKafkaAdminClient, missing: Sequence[TopicSettings]) -> None:
+        wanted = [
+            NewTopic(settings.name, settings.partitions, self._replication, topic_configs=dict(settings.configs))
+            for settings in missing
+        ]
+        answer = (await admin.create_topics(wanted, timeout_ms=REQUEST_TIMEOUT_MS)).to_object()
+        # The client raises nothing here: errors are codes in the answer.
+        for entry in answer["topic_errors"]:
+            if not entry["error_code"]:
+                continue
+            kind = for_code(entry["error_code"])
+            if kind is not TopicAlreadyExistsError:
+                message = f"topic {entry['topic']} was not created: {kind.__name__} {entry.get('error_message') or ''}"
+                raise Refused(message.strip(), topic=entry["topic"])
+
+    async def _await_leaders(self, admin: AIOKafkaAdminClient, names: list[str]) -> None:
+        """A client told to read a partition nobody leads spins for ever, so nobody starts before."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LED_TIMEOUT_S
+        while True:
+            described = await admin.describe_topics(names)
+            waiting = [
+                entry["topic"]
+                for entry in described
+                if entry["error_code"] or any(part["leader"] < 0 for part in entry["partitions"])
+            ]
+            if not waiting:
+                return
+            if loop.time() >= end:
+                message = f"no broker leads {', '.join(sorted(waiting))} after {LED_TIMEOUT_S:.0f} s"
+                raise Unavailable(message)
+            await self._clock.sleep(0.1)
+
+    async def _compare(self, admin: AIOKafkaAdminClient, topics: Sequence[TopicSettings]) -> None:
+        if not topics:
+            return
+        described = await admin.describe_topics([settings.name for settings in topics])
+        partitions = {entry["topic"]: len(entry["partitions"]) for entry in described}
+        resources = [ConfigResource(ConfigResourceType.TOPIC, settings.name) for settings in topics]
+        configs: dict[str, dict[str, str]] = {}
+        for response in await admin.describe_configs(resources):
+            for code, reason, _, name, entries in response.resources:
+                if code:
+                    message = f"the settings of topic {name} can't be read: {for_code(code).__name__} {reason or ''}"
+                    raise Unavailable(message.strip())
+                configs[name] = {entry[0]: entry[1] for entry in entries}
+        for settings in topics:
+            refuse_other_settings(settings, partitions[settings.name], configs[settings.name])
+
+    async def lag(self, group_id: str) -> dict[TopicPartition, int]:
+        """Records between the group's committed offsets and the last stable offset, by partition."""
+        admin = await self._admin()
+        try:
+            committed = await admin.list_consumer_group_offsets(group_id)
+        finally:
+            await admin.close()
+        offsets = {key: value.offset for key, value in sorted(committed.items()) if value.offset >= 0}
+        if not offsets:
+            return {}
+        reader = self.consumer(client_id="evenflow-lag")
+        await reader.start()
+        try:
+            ends = await reader.end_offsets(list(offsets))
+        finally:
+            await reader.stop()
+        return {key: max(0, ends[key] - offset) for key, offset in offsets.items()}
+
+    async def close(self) -> None:
+        """Nothing is held between calls."""
+
+
+def _own_sticky_assignor() -> type[StickyPartitionAssignor]:
+    """The sticky assignor with a memory of its own: aiokafka keeps what a member held on the class, for all of them."""
+    return cast("type[StickyPartitionAssignor]", type("OwnStickyAssignor", (StickyPartitionAssignor,), {}))
