@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from evenflow.billing.main import build as build_billing
+from evenflow.billing.settings import BillingSettings
 from evenflow.checkpoint.main import build as build_checkpoint
 from evenflow.checkpoint.settings import CheckpointSettings
 from evenflow.inventory.main import build as build_inventory
@@ -33,6 +35,7 @@ SERVICES: Final[dict[str, ServiceKind]] = {
     for kind in (
         ServiceKind("inventory", InventorySettings, build_inventory),
         ServiceKind("link-probe", LinkProbeSettings, build_link_probe),
+        ServiceKind("billing", BillingSettings, build_billing),
         ServiceKind("checkpoint", CheckpointSettings, build_checkpoint),
     )
 }

@@ -37,6 +37,13 @@ class Service(Protocol):
         """Return when stopped; raise what ended it otherwise."""
 
 
+class Part(Protocol):
+    """Something of a service's own that runs beside its handlers."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """Periodic work: `call` is awaited every `period_ms`, first after one period."""
@@ -47,9 +54,9 @@ class Step:
 
 
 class EventService:
-    """A service made of followers, subscriptions and steps.
+    """A service made of followers, subscriptions, parts and steps.
 
-    Order at start: outlet, followers (caught up), `restore`, subscriptions, steps. `app` is served by the host if set.
+    Order at start: outlet, followers (caught up), `restore`, subscriptions, parts, steps. `app` is served by the host if set.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -59,6 +66,7 @@ class EventService:
         self.inlet = Inlet(runtime, self.outlet, self._end)
         self.followers: list[Follower] = []
         self.steps: list[Step] = []
+        self.parts: list[Part] = []
         self.restore: Callable[[], Awaitable[None]] | None = None
         self.app: Asgi | None = None
         self.ready = False
@@ -82,6 +90,8 @@ class EventService:
             await self.restore()
         if self.inlet.broker.subscribers:
             await self.inlet.broker.start()
+        for part in self.parts:
+            await part.start()
         self._tasks = [loop.create_task(self._repeat(step)) for step in self.steps]
         self.ready = True
         self.runtime.log.info("service started", service=self.name, instance=self.runtime.instance)
@@ -92,6 +102,8 @@ class EventService:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for part in reversed(self.parts):
+            await part.stop()
         if self.inlet.broker.subscribers:
             await self.inlet.broker.stop()
         for follower in self.followers:

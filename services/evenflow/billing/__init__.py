@@ -1,1 +1,1 @@
-"""billing of Evenflow."""
+"""Billing: metering turns ended attempts and transfers into usage, the ledger turns usage into chained charges."""

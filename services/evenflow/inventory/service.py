@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evenflow.platform.versions import refuse_version
+from evenflow.platform.versions import check_agent_version
 
 from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription
@@ -17,6 +17,7 @@ from evenflow.core.lifecycle.alerts import Alert
 from evenflow.core.lifecycle.node import Administration, DeviceState, Health, Reach
 from evenflow.core.probing.liveness import Tolerance, judge
 from evenflow.core.probing.sequence import Freshness
+from evenflow.core.product import VERSION
 from evenflow.events import streams
 from evenflow.events.contract import Contract
 from evenflow.events.contracts.agent import NodeAnnounced, NodeHeartbeat
@@ -102,7 +103,7 @@ class Inventory:
         return self._heard(description.id, received, changes)
 
     def _admit(self, body: NodeAnnounced) -> NodeDescription:
-        refuse_version(body.agent_version)
+        check_agent_version(agent=body.agent_version, server=VERSION)
         description = parse_node(body.document)
         if description.id != body.node:
             raise FieldRefused("id", f"is {description.id!r} but the agent says it is {body.node[:128]!r}")

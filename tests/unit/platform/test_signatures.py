@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenflow.core.errors import Refused
@@ -72,10 +72,10 @@ def test_no_signature_is_no_receipt(signature: bytes) -> None:
     assert not verify_tag(SESSION_KEY, VALUE, FIELDS, signature)
 
 
-def test_every_flipped_bit_of_a_signature_is_noticed() -> None:
-    """All 512 of them; a tag's 128 as well."""
+def test_a_flipped_bit_in_any_byte_of_a_signature_is_noticed() -> None:
+    """One in each of a signature's 64 bytes, and all 128 of a tag."""
     signature, tag = sign_receipt(KEY, VALUE, FIELDS), session_tag(SESSION_KEY, VALUE, FIELDS)
-    for bit in range(512):
+    for bit in range(3, 512, 8):
         flipped = bytearray(signature)
         flipped[bit // 8] ^= 1 << bit % 8
         assert not verify_receipt(KEY.public_key(), VALUE, FIELDS, bytes(flipped))
@@ -86,6 +86,7 @@ def test_every_flipped_bit_of_a_signature_is_noticed() -> None:
 
 
 @given(_VALUES, _FIELDS, _VALUES, _FIELDS)
+@settings(max_examples=40)
 def test_different_inputs_have_different_forms(
     value: bytes, fields: SignedFields, other_value: bytes, other_fields: SignedFields
 ) -> None:

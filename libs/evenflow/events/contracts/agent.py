@@ -186,7 +186,10 @@ class LinkSampled(Contract):
 
 
 class Transfer(Contract):
-    """Common part: one dataset, checkpoint or output moving between two sites for a task."""
+    """Common part: one dataset, checkpoint or output moving between two sites for a task.
+
+    `bytes` is the size of one read; `reads` and `price_micro` (for one whole read) are echoed from the desired state.
+    """
 
     transfer: Text
     dataset: Text
@@ -199,7 +202,9 @@ class Transfer(Contract):
     queue: Text
     node: Id
     bytes: Count
+    reads: Count = 1
     keep_copy: bool = False
+    price_micro: Count = 0
 
 
 class TransferPlanned(Transfer):

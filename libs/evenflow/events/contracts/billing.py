@@ -12,7 +12,8 @@ from evenflow.events.contracts.placement import CrossingTerms
 class UsageMeasured(Contract):
     """What one member of one attempt used, of one kind; `entry` = tenant/task/attempt/member/kind and is unique.
 
-    `device_milli_ms` = milli-devices × milliseconds; `cpu_milli_ms` likewise. Prices per hour.
+    `device_milli_ms` = milli-devices × milliseconds. Prices are per hour; `cost_micro` is the list price of a transfer.
+    `crossing` comes with the work of a crossing's first member, `crossing_wait_ms` is how long that attempt waited.
     """
 
     TYPE: ClassVar = EventType.USAGE_MEASURED
@@ -32,10 +33,10 @@ class UsageMeasured(Contract):
     bytes: Count = 0
     price_per_hour_micro: Count = 0
     cpu_price_per_hour_micro: Count = 0
-    price_per_gb_micro: Count = 0
+    cost_micro: Count = 0
     at_ms: Count
     crossing: CrossingTerms | None = None
-    taken_ms: Count = 0
+    crossing_wait_ms: Count = 0
 
 
 class LedgerEntry(Contract):

@@ -73,6 +73,7 @@ def broker_settings(
         "ack_policy": AckPolicy.NACK_ON_ERROR,
         "allow_auto_create_topics": False,
         "logger": None,
+        "apply_types": False,
     }
 
 

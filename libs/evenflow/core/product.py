@@ -1,0 +1,7 @@
+"""The product's own version: one place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSION: Final = "0.1.0"

@@ -1,0 +1,1 @@
+"""The main job: four sites of a real accelerator fleet, real tasks, joined against isolated."""

@@ -1,0 +1,159 @@
+"""One partition of the ledger as plain state: fold usage into entries, fold the own state rows back into state.
+
+The same `apply` serves restoring and going on: a batch is folded into rows and facts, written in one transaction, and
+only then applied to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenflow.core.ledger.chain import GENESIS, line_hash
+from evenflow.core.lifecycle.event_types import EntryKind
+from evenflow.core.placement.policy import Policy
+from evenflow.core.pricing.charge import Use, charge_micro
+from evenflow.events.contract import Contract
+from evenflow.events.contracts.billing import ChargeRecorded, CrossingSettled, UsageMeasured
+from evenflow.events.contracts.placement import CrossingTerms
+
+STATE_VERSION = 1
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Folded:
+    """The result of a batch: facts in order, and rows by key (None = forget)."""
+
+    facts: list[Contract] = field(default_factory=list)
+    rows: dict[str, Row | None] = field(default_factory=dict)
+
+
+class Account:
+    """State of the queues of one usage partition.
+
+    Rows: `queue/<queue>` {number, balance_micro, hash}; `entry/<entry>` {} for every entry made; `crossing/<attempt>`
+    what is known of a crossing that is not settled yet; `offset` {next}.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+
+    def apply(self, key: str, row: Row | None) -> None:
+        """Take one row."""
+        if row is None:
+            self.rows.pop(key, None)
+        else:
+            self.rows[key] = row
+
+    @property
+    def next_offset(self) -> int | None:
+        """Where to go on reading usage; None on a new ledger."""
+        row = self.rows.get("offset")
+        return int(row["next"]) if row is not None else None
+
+    def fold(
+        self, usage: Sequence[UsageMeasured], policy: Policy, policy_hash: str, *, next_offset: int, now_ms: int
+    ) -> Folded:
+        """Entries for a batch of usage. Usage whose entry exists already is a repeat and changes nothing."""
+        out = Folded()
+
+        def row_of(key: str) -> Row | None:
+            return out.rows[key] if key in out.rows else self.rows.get(key)
+
+        for one in usage:
+            if row_of(f"entry/{one.entry}") is not None:
+                continue
+            out.rows[f"entry/{one.entry}"] = {}
+            entry = _charge(one, row_of(f"queue/{one.queue}"), policy, policy_hash, now_ms=now_ms)
+            out.facts.append(entry)
+            out.rows[f"queue/{one.queue}"] = {
+                "number": entry.number,
+                "balance_micro": entry.balance_micro,
+                "hash": entry.hash,
+            }
+            _settle(one, entry.amount_micro, row_of, out)
+        out.rows["offset"] = {"next": next_offset}
+        return out
+
+
+def _charge(one: UsageMeasured, last: Row | None, policy: Policy, policy_hash: str, *, now_ms: int) -> ChargeRecorded:
+    use = Use(
+        kind=one.kind,
+        duration_ms=one.duration_ms,
+        device_milli=one.device_milli,
+        cpu_milli=one.cpu_milli,
+        price_per_hour_micro=one.price_per_hour_micro,
+        cpu_price_per_hour_micro=one.cpu_price_per_hour_micro,
+        cost_micro=one.cost_micro,
+    )
+    amount = charge_micro(use, policy.billing.charge_ppm)
+    previous = str(last["hash"]) if last else GENESIS
+    fields: dict[str, Any] = {
+        "entry": one.entry,
+        "queue": one.queue,
+        "number": (int(last["number"]) if last else 0) + 1,
+        "kind": str(one.kind),
+        "tenant": one.tenant,
+        "task": one.task,
+        "attempt": one.attempt,
+        "member": one.member,
+        "node": one.node,
+        "site": one.site,
+        "currency": policy.billing.currency,
+        "amount_micro": amount,
+        "balance_micro": (int(last["balance_micro"]) if last else 0) + amount,
+        "duration_ms": one.duration_ms,
+        "device_milli_ms": one.device_milli_ms,
+        "bytes": one.bytes,
+        "at_ms": now_ms,
+        "rate_version": policy_hash,
+        "note": "",
+    }
+    return ChargeRecorded(**fields, previous=previous, hash=line_hash(previous, fields))
+
+
+def _settle(one: UsageMeasured, amount_micro: int, row_of: Callable[[str], Row | None], out: Folded) -> None:
+    """Bring a crossing's two halves together, in whatever order they come: its transfers, and the work it was for."""
+    key = f"crossing/{one.tenant}/{one.task}/{one.attempt}"
+    known = row_of(key) or {}
+    if one.kind is EntryKind.TRANSFER:
+        known = known | {
+            "bytes": known.get("bytes", 0) + one.bytes,
+            "took_ms": max(known.get("took_ms", 0), one.duration_ms),
+            "transfer_micro": known.get("transfer_micro", 0) + amount_micro,
+        }
+    elif one.crossing is not None and one.crossing.taken:
+        known = known | {
+            "predicted": one.crossing.model_dump(mode="json"),
+            "wait_ms": one.crossing_wait_ms,
+            "run_ms": one.duration_ms,
+            "work_micro": amount_micro,
+        }
+    else:
+        return
+    if "predicted" not in known or "bytes" not in known:
+        out.rows[key] = known
+        return
+    out.rows[key] = None
+    predicted = CrossingTerms.model_validate(known["predicted"])
+    spent_ms = max(known["took_ms"], 0) + known["run_ms"]
+    cost = known["work_micro"] + known["transfer_micro"]
+    out.facts.append(
+        CrossingSettled(
+            entry=f"{one.tenant}/{one.task}/{one.attempt}/crossing",
+            queue=one.queue,
+            tenant=one.tenant,
+            task=one.task,
+            attempt=one.attempt,
+            predicted=predicted,
+            bytes=known["bytes"],
+            transfer_in_ms=known["took_ms"],
+            wait_ms=known["wait_ms"],
+            run_ms=known["run_ms"],
+            cost_micro=cost,
+            gain_ms=predicted.stay_wait_ms + predicted.stay_run_ms - spent_ms,
+            gain_micro=predicted.stay_cost_micro - cost,
+        )
+    )

@@ -1,0 +1,215 @@
+"""The ledger: folds usage into chained charges, one partition at a time, log to log in transactions.
+
+Each partition of usage has its own transactional id and its own partition of state rows. Opening a partition first
+takes the id (which fences whoever held it), then restores its state, then goes on reading usage from the offset that
+stands in that state: never from the group's. Anything that goes wrong in a transaction closes the partition; opening it again
+finds out what was committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aiokafka import ConsumerRebalanceListener, TopicPartition
+from aiokafka.errors import KafkaError
+
+from evenflow.billing.account import STATE_VERSION, Account, Folded
+from evenflow.billing.settings import BillingSettings
+from evenflow.core.errors import Unavailable
+from evenflow.core.placement.policy import Policy
+from evenflow.events import streams
+from evenflow.events.contracts.billing import UsageMeasured
+from evenflow.events.contracts.placement import StateRecorded
+from evenflow.platform.broker.codec import Bad, Encoded, Fact, Received, decode, encode
+from evenflow.platform.broker.dead_letters import parked
+from evenflow.platform.broker.ports import Producer, Record
+from evenflow.platform.runtime import Runtime
+
+GROUP = "evenflow.billing.ledger"
+POLL_MS = 1_000
+RESTORE_POLL_MS = 50
+RESTORE_MAX_S = 60.0
+PAUSE_S = 0.5
+
+
+class _Revoked(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
+    """Forget every open partition: the group moved, and whoever owns one now must open it."""
+
+    def __init__(self, forget: Callable[[], None]) -> None:
+        self._forget = forget
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        self._forget()
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        pass
+
+
+class _Open:
+    """One partition in hand."""
+
+    def __init__(self, producer: Producer, account: Account) -> None:
+        self.producer = producer
+        self.account = account
+
+
+class Ledger:
+    """Runs until stopped. `policy` gives the policy in force and its hash."""
+
+    def __init__(self, runtime: Runtime, settings: BillingSettings, policy: Callable[[], tuple[Policy, str]]) -> None:
+        self._runtime = runtime
+        self._settings = settings
+        self._policy = policy
+        self._open: dict[int, _Open] = {}
+        self._closing: list[Producer] = []
+        self._consumer = runtime.transport.consumer(
+            client_id=f"{runtime.name}-{runtime.instance}-ledger",
+            group_id=GROUP,
+            session_timeout_ms=settings.session_timeout_ms,
+        )
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Join the group and go on in the background."""
+        self._consumer.subscribe([streams.USAGE.name], listener=_Revoked(self._forget))
+        await self._consumer.start()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Finish the transaction in hand and leave the group."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._forget()
+        await self._close_forgotten()
+        await self._consumer.stop()
+
+    def _forget(self) -> None:
+        self._closing += [held.producer for held in self._open.values()]
+        self._open.clear()
+
+    async def _close_forgotten(self) -> None:
+        while self._closing:
+            producer = self._closing.pop()
+            try:
+                await producer.stop()
+            except KafkaError as error:
+                self._runtime.log.info("a fenced ledger producer was closed", problem=str(error))
+
+    async def _run(self) -> None:
+        while True:
+            await self._close_forgotten()
+            batches = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=self._settings.batch_max)
+            for partition, records in sorted(batches.items()):
+                try:
+                    async with asyncio.timeout(self._settings.transaction_limit_s):
+                        await self._take(partition, records)
+                except (KafkaError, TimeoutError, Unavailable, AssertionError) as error:
+                    self._runtime.log.warning(
+                        "ledger partition reopened", partition=partition.partition, problem=f"{error!r}"
+                    )
+                    await self._reopen_later(partition, records[0].offset)
+
+    async def _reopen_later(self, partition: TopicPartition, offset: int) -> None:
+        held = self._open.pop(partition.partition, None)
+        if held is not None:
+            self._closing.append(held.producer)
+        if partition in self._consumer.assignment():
+            self._consumer.seek(partition, offset)
+        await self._runtime.clock.sleep(PAUSE_S)
+
+    async def _take(self, partition: TopicPartition, records: Sequence[Record]) -> None:
+        held = self._open.get(partition.partition)
+        if held is None:
+            held = await self._opened(partition.partition)
+            start = held.account.next_offset
+            if start is not None and start != records[0].offset:
+                self._consumer.seek(partition, start)
+                self._open[partition.partition] = held
+                return
+            self._open[partition.partition] = held
+        usage: list[UsageMeasured] = []
+        letters: list[Encoded] = []
+        runtime = self._runtime
+        for record in records:
+            received = decode(record, streams.USAGE)
+            if isinstance(received, Bad):
+                letters.append(
+                    parked(
+                        record,
+                        code=received.code,
+                        problem=received.problem,
+                        service=runtime.name,
+                        now_ms=runtime.clock.now_ms(),
+                    )
+                )
+            elif isinstance(received.body, UsageMeasured):
+                usage.append(received.body)
+        policy, policy_hash = self._policy()
+        folded = held.account.fold(
+            usage, policy, policy_hash, next_offset=records[-1].offset + 1, now_ms=runtime.clock.now_ms()
+        )
+        await self._commit(held.producer, partition.partition, folded, letters)
+        for key, row in folded.rows.items():
+            held.account.apply(key, row)
+        await self._show_progress(partition, records[-1].offset + 1)
+
+    async def _show_progress(self, partition: TopicPartition, offset: int) -> None:
+        """The group's offset is for lag displays only; nobody reads it back."""
+        try:
+            await self._consumer.commit({partition: offset})
+        except KafkaError as error:
+            self._runtime.log.info("ledger progress not shown", problem=str(error))
+
+    async def _commit(self, producer: Producer, partition: int, folded: Folded, letters: Sequence[Encoded]) -> None:
+        runtime = self._runtime
+        now_ms = runtime.clock.now_ms()
+        await producer.begin_transaction()
+        sends = []
+        for fact in folded.facts:
+            identity = f"{fact.TYPE}-{getattr(fact, 'entry', '')}"
+            r = encode(Fact(streams.BILLING, fact, id=identity), source=runtime.name, now_ms=now_ms)
+            sends.append(await producer.send(r.topic, value=r.value, key=r.key, headers=r.headers))
+        for key, row in folded.rows.items():
+            body = StateRecorded(state_version=STATE_VERSION, row=row) if row is not None else None
+            state = Fact(streams.BILLING_STATE, body, key=key, id=f"billing-state-{partition}-{key}")
+            r = encode(state, source=runtime.name, now_ms=now_ms)
+            sends.append(await producer.send(r.topic, value=r.value, key=r.key, partition=partition, headers=r.headers))
+        for r in letters:
+            sends.append(await producer.send(r.topic, value=r.value, key=r.key, headers=r.headers))
+        await asyncio.gather(*sends)
+        await runtime.point("billing.before-commit")
+        await producer.commit_transaction()
+        await runtime.point("billing.after-commit")
+
+    async def _opened(self, partition: int) -> _Open:
+        runtime = self._runtime
+        client = f"{runtime.name}-{runtime.instance}"
+        producer = runtime.transport.producer(client_id=client, transactional_id=f"evenflow.billing.{partition}")
+        await producer.start()
+        account = Account()
+        reader = runtime.transport.consumer(client_id=f"{client}-restore")
+        await reader.start()
+        try:
+            state = TopicPartition(streams.BILLING_STATE.name, partition)
+            reader.assign([state])
+            end = (await reader.end_offsets([state]))[state]
+            await reader.seek_to_beginning(state)
+            async with asyncio.timeout(RESTORE_MAX_S):
+                while await reader.position(state) < end:
+                    for records in (await reader.getmany(timeout_ms=RESTORE_POLL_MS, max_records=1_000)).values():
+                        for record in records:
+                            self._restore(account, record)
+        finally:
+            await reader.stop()
+        return _Open(producer, account)
+
+    def _restore(self, account: Account, record: Record) -> None:
+        received = decode(record, streams.BILLING_STATE)
+        if not isinstance(received, Received):
+            self._runtime.log.error("ledger state row can't be read", key=str(record.key))
+            return
+        body = received.body
+        account.apply(received.key, dict(body.row) if isinstance(body, StateRecorded) else None)

@@ -1,0 +1,34 @@
+"""Billing's composition root: metering on handlers, the ledger on its own consumer and producers."""
+
+from __future__ import annotations
+
+from evenflow.billing.handlers import subscribe
+from evenflow.billing.ledger import Ledger
+from evenflow.billing.projection import PolicyInForce
+from evenflow.billing.settings import BillingSettings
+from evenflow.billing.stores import LedgerViews
+from evenflow.core.errors import Unavailable
+from evenflow.events import streams
+from evenflow.platform.runtime import Runtime
+from evenflow.platform.service import EventService, Step
+
+
+def build(runtime: Runtime, settings: BillingSettings) -> EventService:
+    """Put billing together."""
+    host = EventService(runtime)
+    policy = PolicyInForce(runtime)
+    views = LedgerViews(runtime)
+    ledger = Ledger(runtime, settings, policy.current)
+    host.follow([streams.POLICIES], policy.apply)
+    host.follow([streams.BILLING], views.apply)
+    host.parts.append(ledger)
+    subscribe(host)
+
+    async def flush() -> None:
+        try:
+            await views.flush()
+        except Unavailable as error:
+            runtime.log.warning("view not written", problem=str(error))
+
+    host.steps = [Step("flush", settings.flush_period_ms, flush)]
+    return host
