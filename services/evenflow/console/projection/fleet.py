@@ -215,6 +215,4 @@ def capacity_of(description: NodeDescription | None) -> Amount:
     """All that a node has."""
     if description is None:
         return Amount()
-    return Amount(
-        description.cpu_milli, description.memory_bytes, description.disk_bytes, description.devices_milli
-    )
+    return Amount(description.cpu_milli, description.memory_bytes, description.disk_bytes, description.devices_milli)

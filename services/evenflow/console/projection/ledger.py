@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from evenflow.console.projection.chain import line_hash
+from evenflow.core.ledger.chain import GENESIS, line_hash
 from evenflow.core.lifecycle.event_types import EntryKind
 from evenflow.events.contracts.billing import BudgetChanged, CrossingSettled, LedgerEntry, QuotaReported
 from evenflow.platform.broker.codec import Received
@@ -31,9 +31,7 @@ class Sums:
         self.amount_micro += amount_micro
         self.device_milli_ms += device_milli_ms
         self.bytes += count_bytes
-        part = self.by_kind.setdefault(
-            kind, {"line_count": 0, "amount_micro": 0, "device_milli_ms": 0, "bytes": 0}
-        )
+        part = self.by_kind.setdefault(kind, {"line_count": 0, "amount_micro": 0, "device_milli_ms": 0, "bytes": 0})
         part["line_count"] += 1
         part["amount_micro"] += amount_micro
         part["device_milli_ms"] += device_milli_ms
@@ -169,7 +167,9 @@ class Ledger:
             _break(book, body.number, "it does not name the hash of the line before it")
         elif body.balance_micro != book.balance_micro + body.amount_micro:
             _break(book, body.number, "its balance is not the one before it plus its amount")
-        if line_hash(value) != body.hash:
+        if body.number == 1 and body.previous != GENESIS:
+            _break(book, 1, "the first line must follow nothing")
+        if line_hash(body.previous, json.loads(value)) != body.hash:
             _break(book, body.number, "its hash is not that of its fields")
         return True
 

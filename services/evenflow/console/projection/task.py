@@ -90,6 +90,7 @@ class Attempt:
     crossing: CrossingTerms | None = None
     staging: tuple[Staging, ...] = ()
     resume_count: int = 0
+    waited_for: tuple[ReasonDetail, ...] = ()
     members: dict[int, Member] = field(default_factory=dict)
     use: AttemptUse | None = None
     ended_ms: int = 0

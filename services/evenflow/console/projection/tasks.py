@@ -20,7 +20,7 @@ PENDING_MAX: Final = 20_000
 #: Tasks of which only agents spoke yet. At the start decisions are read first, so these are few.
 HEARD_MAX: Final = 5_000
 
-_RECEIPT_STATES: Final[dict[type, MemberState]] = {
+_RECEIPT_STATES: Final[dict[type[Any], MemberState]] = {
     agent.AttemptAccepted: MemberState.ACCEPTED,
     agent.AttemptRefused: MemberState.REFUSED,
     agent.AttemptStaged: MemberState.STAGED,
@@ -32,13 +32,13 @@ _RECEIPT_STATES: Final[dict[type, MemberState]] = {
     agent.AttemptStopped: MemberState.STOPPED,
     agent.AttemptReclaimed: MemberState.RECLAIMED,
 }
-_CHECKPOINT_STATES: Final = {
+_CHECKPOINT_STATES: Final[dict[type[Any], str]] = {
     checkpoint.CheckpointVerified: "verified",
     checkpoint.CheckpointReplicated: "replicated",
     checkpoint.CheckpointDamaged: "damaged",
     checkpoint.CheckpointPruned: "pruned",
 }
-_TRANSFER_STATES: Final = {
+_TRANSFER_STATES: Final[dict[type[Any], str]] = {
     agent.TransferPlanned: "planned",
     agent.TransferProgressed: "running",
     agent.TransferFinished: "finished",
@@ -113,8 +113,10 @@ class Tasks:
         key = f"{tenant}/{name}"
         task = self.by_key.get(key)
         if task is None:
-            heard = self._heard.pop(key, None)
-            task = self.by_key[key] = self.pending.pop(key, None) or heard or Task(tenant, name)
+            task = self.find(key) or self._heard.get(key) or Task(tenant, name)
+            self.pending.pop(key, task)
+            self._heard.pop(key, task)
+            self.by_key[key] = task
             self._index(task)
         return task
 
@@ -145,7 +147,8 @@ class Tasks:
         if task is None:
             if not isinstance(body, TaskSubmitted):
                 return
-            task = self.pending[key] = self._heard.pop(key, None) or Task(tenant, name)
+            task = self.pending[key] = self._heard.get(key) or Task(tenant, name)
+            self._heard.pop(key, task)
             task.submitted_ms = received.timestamp_ms
             if len(self.pending) > PENDING_MAX:
                 self.pending.popitem(last=False)
@@ -214,6 +217,7 @@ class Tasks:
         attempt.estimate_micro, attempt.crossing, attempt.staging = body.estimate_micro, body.crossing, body.staging
         attempt.resume_count = len(body.resume)
         attempt.member_count = len(body.members)
+        attempt.waited_for = task.reasons
         for place in body.members:
             attempt.member(place.member).place = place
         task.member_count = len(body.members)
