@@ -56,14 +56,15 @@ class Step:
 class EventService:
     """A service made of followers, subscriptions, parts and steps.
 
-    Order at start: outlet, followers (caught up), `restore`, subscriptions, parts, steps. `app` is served by the host if set.
+    Order at start: outlet, followers (caught up), `restore`, subscriptions, parts, steps. `app` is served by the host
+    if set.
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self.name = runtime.name
         self.runtime = runtime
         self.outlet = Outlet(runtime)
-        self.inlet = Inlet(runtime, self.outlet, self._end)
+        self.inlet = Inlet(runtime, self.outlet, self.end)
         self.followers: list[Follower] = []
         self.steps: list[Step] = []
         self.parts: list[Part] = []
@@ -117,7 +118,8 @@ class EventService:
         if self._ended is not None:
             await asyncio.shield(self._ended)
 
-    def _end(self, error: BaseException) -> None:
+    def end(self, error: BaseException) -> None:
+        """Say that the service can't go on: whoever waits for it gets the error."""
         if self._ended is not None and not self._ended.done():
             self._ended.set_exception(error)
 
@@ -128,7 +130,7 @@ class EventService:
             try:
                 await step.call()
             except Ended as error:
-                self._end(error)
+                self.end(error)
                 return
             except Exception as error:  # noqa: BLE001  one failed step must not end the service; the next one tries again
                 level = self.runtime.log.warning if retriable(error) else self.runtime.log.error

@@ -132,7 +132,7 @@ def _from_environment(settings: type[Settings], service: str, environment: Mappi
     return found
 
 
-def _parsed(text: str, field: FieldInfo) -> Any:  # noqa: ANN401  checked by the model right after
+def _parsed(text: str, field: FieldInfo) -> Any:
     """Lists and tables are JSON; all else is text that the model converts."""
     if text[:1] in "[{" and text and not _is_text(field):
         try:
@@ -181,13 +181,13 @@ def read_table(path: Path) -> dict[str, Any]:
 class _StrictLoader(yaml.SafeLoader):
     """YAML without the parts by which one file can mean two things."""
 
-    def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401  the library's signature
+    def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()  # type: ignore[no-untyped-call]  # the library's stub
         if getattr(event, "anchor", None) is not None:  # an alias names its anchor too
             raise yaml.YAMLError("anchors and aliases are not read")
         return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  the library's signature
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  theirs
         seen: list[Any] = []
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
@@ -214,13 +214,13 @@ def _validate(settings: type[S], values: Mapping[str, Any], sources: Mapping[str
         raise FieldRefused(path, f"{message}{where}{more}") from None
 
 
-def _parts(annotation: Any) -> Iterator[Any]:  # noqa: ANN401  annotations are any object
+def _parts(annotation: Any) -> Iterator[Any]:
     yield annotation
     for part in get_args(annotation):
         yield from _parts(part)
 
 
-def _holds_number(annotation: Any) -> bool:  # noqa: ANN401  annotations are any object
+def _holds_number(annotation: Any) -> bool:
     return any(part in (int, float) for part in _parts(annotation))
 
 

@@ -75,7 +75,7 @@ class Supervisor:
     `exits` keeps the last hundred ends, for a status page and for tests.
     """
 
-    def __init__(self, clock: Clock, log: Any, patience: Patience = DEFAULT_PATIENCE) -> None:  # noqa: ANN401  structlog's logger
+    def __init__(self, clock: Clock, log: Any, patience: Patience = DEFAULT_PATIENCE) -> None:
         self._clock = clock
         self._log = log
         self._patience = patience

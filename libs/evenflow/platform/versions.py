@@ -9,7 +9,9 @@ from evenflow.core.errors import FieldRefused
 
 MINORS_BACK: Final = 2
 
-_FORM: Final = re.compile(r"(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})(?:\.(?:0|[1-9][0-9]{0,4}))?(?:[-+.a-z][0-9a-z.+-]{0,40})?")
+_FORM: Final = re.compile(
+    r"(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})(?:\.(?:0|[1-9][0-9]{0,4}))?(?:[-+.a-z][0-9a-z.+-]{0,40})?"
+)
 
 
 class Version(NamedTuple):
@@ -23,7 +25,7 @@ def parse_version(text: str) -> Version:
     """major.minor of 1.4, 1.4.2 or 1.4.2rc1; FieldRefused otherwise."""
     match = _FORM.fullmatch(text)
     if match is None:
-        raise FieldRefused("version", f"{ascii(text):.60} is no version such as 1.4.2")
+        raise FieldRefused("version", f"{text!a:.60} is no version such as 1.4.2")
     return Version(int(match.group(1)), int(match.group(2)))
 
 
@@ -38,7 +40,8 @@ def check_agent_version(*, agent: str, server: str) -> None:
     if is_compatible(agent=agent, server=server):
         return
     a, s = parse_version(agent), parse_version(server)
+    mine, theirs = f"{a.major}.{a.minor}", f"{s.major}.{s.minor}"
     if a > s:
-        raise FieldRefused("version", f"agent {a.major}.{a.minor} is newer than {s.major}.{s.minor}; upgrade the servers first")
+        raise FieldRefused("version", f"agent {mine} is newer than {theirs}; upgrade the servers first")
     oldest = f"{s.major}.{max(0, s.minor - MINORS_BACK)}"
-    raise FieldRefused("version", f"agent {a.major}.{a.minor} is too old; upgrade it to {oldest} to {s.major}.{s.minor}")
+    raise FieldRefused("version", f"agent {mine} is too old; upgrade it to {oldest} to {theirs}")

@@ -1,1 +1,1 @@
-"""testkit of Evenflow."""
+"""For tests: a pool of services on virtual time, builders, mutants."""

@@ -2,8 +2,8 @@
 
 Each partition of usage has its own transactional id and its own partition of state rows. Opening a partition first
 takes the id (which fences whoever held it), then restores its state, then goes on reading usage from the offset that
-stands in that state: never from the group's. Anything that goes wrong in a transaction closes the partition; opening it again
-finds out what was committed.
+stands in that state: never from the group's. Anything that goes wrong in a transaction closes the partition; opening
+it again finds out what was committed.
 """
 
 from __future__ import annotations
@@ -56,12 +56,19 @@ class _Open:
 
 
 class Ledger:
-    """Runs until stopped. `policy` gives the policy in force and its hash."""
+    """Runs until stopped; `policy` gives the policy in force and its hash, `ended` is told what it can't survive."""
 
-    def __init__(self, runtime: Runtime, settings: BillingSettings, policy: Callable[[], tuple[Policy, str]]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        settings: BillingSettings,
+        policy: Callable[[], tuple[Policy, str]],
+        ended: Callable[[BaseException], None],
+    ) -> None:
         self._runtime = runtime
         self._settings = settings
         self._policy = policy
+        self._ended = ended
         self._open: dict[int, _Open] = {}
         self._closing: list[Producer] = []
         self._consumer = runtime.transport.consumer(
@@ -99,6 +106,13 @@ class Ledger:
                 self._runtime.log.info("a fenced ledger producer was closed", problem=str(error))
 
     async def _run(self) -> None:
+        try:
+            await self._fold_for_ever()
+        except Exception as error:
+            self._ended(error)
+            raise
+
+    async def _fold_for_ever(self) -> None:
         while True:
             await self._close_forgotten()
             batches = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=self._settings.batch_max)

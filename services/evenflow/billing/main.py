@@ -18,7 +18,7 @@ def build(runtime: Runtime, settings: BillingSettings) -> EventService:
     host = EventService(runtime)
     policy = PolicyInForce(runtime)
     views = LedgerViews(runtime)
-    ledger = Ledger(runtime, settings, policy.current)
+    ledger = Ledger(runtime, settings, policy.current, host.end)
     host.follow([streams.POLICIES], policy.apply)
     host.follow([streams.BILLING], views.apply)
     host.parts.append(ledger)

@@ -52,7 +52,11 @@ async def live(request: pytest.FixtureRequest) -> AsyncIterator[LiveLoad]:
 
 @pytest.fixture(params=_urls(["memory:", "file://DIR/objects"], "EVENFLOW_TEST_S3_URL"), ids=_name)
 async def objects(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Objects]:
-    """An object store of each kind; a server's starts with whatever its bucket holds, so use a fresh prefix."""
-    store = open_objects(_placed(request, tmp_path))
+    """An empty object store of each kind; in a bucket, under a prefix that no other test has."""
+    url = _placed(request, tmp_path)
+    if url.startswith("s3:"):
+        base, question, options = url.partition("?")
+        url = f"{base.rstrip('/')}/{tmp_path.stat().st_mtime_ns}{question}{options}"
+    store = open_objects(url)
     yield store
     await store.close()

@@ -186,6 +186,13 @@ async def test_a_bad_collection_is_refused(documents: Documents, collection: str
         documents.scan(collection)
 
 
+@pytest.mark.parametrize("bounds", [{"prefix": "\ud800"}, {"after": "a\0"}, {"after": "x" * 513}], ids=ascii)
+async def test_a_page_bounded_by_what_is_no_id_is_refused(documents: Documents, bounds: dict[str, str]) -> None:
+    """People's input may arrive here through a list's next page."""
+    with pytest.raises(Refused):
+        documents.scan("tasks", **bounds)  # type: ignore[arg-type]  # no limit among them
+
+
 @pytest.mark.parametrize("limit", [0, -1, 10_001])
 async def test_a_page_is_bounded(documents: Documents, limit: int) -> None:
     """No page is unlimited by accident."""
@@ -200,13 +207,13 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _KEYS = _TEXT.filter(lambda key: not key.startswith("$") and "\0" not in key)
 _BODIES = st.dictionaries(
     _KEYS,
-    st.recursive(_SCALARS | _TEXT, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=3)),
+    st.recursive(
+        _SCALARS | _TEXT, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=3)
+    ),
     max_size=4,
 )
 _STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["put", "create", "update", "delete", "batch", "drop"]), st.sampled_from("abc"), _BODIES
-    ),
+    st.tuples(st.sampled_from(["put", "create", "update", "delete", "batch", "drop"]), st.sampled_from("abc"), _BODIES),
     max_size=12,
 )
 

@@ -66,7 +66,7 @@ async def test_a_closed_or_unopenable_file_is_unavailable(tmp_path: Path) -> Non
 async def test_a_batch_in_sqlite_is_all_or_nothing(tmp_path: Path) -> None:
     """A failure half way through a batch leaves no part of it."""
     store = SqliteDocuments(tmp_path / "d.db")
-    store._db.execute(  # noqa: SLF001  the only way to make the second row fail
+    store._db.execute(
         "create trigger bad before insert on documents when new.id = 'b' begin select raise(abort, 'no'); end"
     )
     with pytest.raises(Unavailable):

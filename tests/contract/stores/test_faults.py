@@ -49,6 +49,9 @@ async def test_a_refusal_matches_by_value_and_counts() -> None:
             await store.put("tasks", "t", {"state": "running"})
         assert not caught.value.retriable
     assert await store.put("tasks", "t", {"state": "running"}) == 2
+    store.faults.refuse({"id": "b"})
+    with pytest.raises(Refused):
+        await store.put_many("tasks", {"a": {}, "b": {}})
 
 
 async def test_a_lost_answer_leaves_the_write_done() -> None:
@@ -95,7 +98,7 @@ async def test_every_call_gives_way_before_and_after_its_effect() -> None:
 
     async def gap() -> None:
         await asyncio.sleep(0)
-        seen.append(len(plain._rows.get("tasks", {})))  # noqa: SLF001  looks behind the port without giving way
+        seen.append(len(plain._rows.get("tasks", {})))
 
     plain = MemoryDocuments(gap)
     await plain.put("tasks", "a", {})

@@ -61,6 +61,8 @@ async def test_a_bad_site_is_refused(live: LiveLoad, site: str) -> None:
     """A site's name becomes part of a key, so it is plain."""
     with pytest.raises(Refused):
         await live.put_frame(site, b"", written_ms=1)
+    with pytest.raises(Refused):
+        await live.frames([site])
 
 
 async def test_an_oversized_frame_is_refused(live: LiveLoad, monkeypatch: pytest.MonkeyPatch) -> None:

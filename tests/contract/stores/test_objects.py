@@ -105,7 +105,9 @@ async def test_concurrent_writers_get_different_numbers(objects: Objects) -> Non
         assert (await objects.get_version("p", version.number))[0] == bytes([version.meta["n"]])
 
 
-@pytest.mark.parametrize("path", ["", "/a", "a/", "a//b", "../a", "a/..", "a/./b", "_blobs/a", "a\\b", "é", "a\0", "x" * 900])
+@pytest.mark.parametrize(
+    "path", ["", "/a", "a/", "a//b", "../a", "a/..", "a/./b", "_blobs/a", "a\\b", "é", "a\0", "x" * 900]
+)
 async def test_a_bad_path_is_refused_by_every_call(objects: Objects, path: str) -> None:
     """No path leaves the root, reaches the store's own names or means different things on two backends."""
     with pytest.raises(Refused):
@@ -154,6 +156,15 @@ async def test_a_changed_byte_on_disk_is_found(tmp_path: Path) -> None:
     (tmp_path / "_versions" / "p" / "_" / "0000000001.json").write_bytes(b"[]")
     with pytest.raises(Damaged, match="unreadable manifest"):
         await store.versions("p")
+
+
+async def test_a_stray_file_among_the_versions_is_passed_over(tmp_path: Path) -> None:
+    """Editors and file managers leave such files."""
+    store = open_objects(f"file://{tmp_path}")
+    await store.put_version("p", b"one", {})
+    (tmp_path / "_versions" / "p" / "_" / ".DS_Store").write_bytes(b"")
+    (tmp_path / "_versions" / "p" / "_" / "0000000002.json~").write_bytes(b"")
+    assert (await store.put_version("p", b"two", {})).number == 2
 
 
 async def test_a_folder_keeps_its_objects_over_a_restart(tmp_path: Path) -> None:

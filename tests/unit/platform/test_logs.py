@@ -28,6 +28,12 @@ class Clock:
         self.now += round(seconds * 1000)
 
 
+def _fail(error: Exception, clock: Clock | None = None) -> None:
+    if clock is not None:
+        clock.now += 5
+    raise error
+
+
 def _log(lines: list[str], clock: Clock, level: logs.Level = "info") -> Any:
     return logs.make_log(service="placement", instance="p-1", clock=clock, level=level, write=lines.append)
 
@@ -36,10 +42,11 @@ def test_a_line_is_json_in_a_fixed_order_with_the_clocks_time() -> None:
     """Equal input gives equal bytes, so simulated logs can be compared."""
     lines: list[str] = []
     _log(lines, Clock()).bind(task="t1").info("round done", placed_count=3, password="hunter2")
-    assert lines == [
+    (line,) = lines
+    assert line == (
         '{"time_ms":1000,"level":"info","event":"round done","service":"placement","instance":"p-1",'
         '"task":"t1","placed_count":3,"password":"[hidden]"}'
-    ]
+    )
 
 
 def test_a_line_break_in_a_value_makes_no_second_line() -> None:
@@ -67,7 +74,7 @@ def test_an_error_stands_on_its_line_with_code_and_retriable() -> None:
     lines: list[str] = []
     log = _log(lines, Clock())
     try:
-        raise Unavailable("no answer from redis://:hunter2@h", store="live", token="hunter2")
+        _fail(Unavailable("no answer from redis://:hunter2@h", store="live", token="hunter2"))
     except Unavailable as error:
         log.exception("flush failed")
         log.error("again", exc_info=error)
@@ -97,8 +104,7 @@ def test_a_failed_unit_of_work_is_one_line_and_passes_the_error_on(error: Except
     lines: list[str] = []
     clock = Clock()
     with pytest.raises(type(error)), logs.unit_of_work(_log(lines, clock), clock, "round"):
-        clock.now += 5
-        raise error
+        _fail(error, clock)
     line = json.loads(lines[0])
     assert (line["level"], line["outcome"], line["duration_ms"]) == (level, outcome, 5)
 

@@ -9,8 +9,25 @@ from evenflow.platform.observability.redaction import HIDDEN, is_secret_key, red
 
 @pytest.mark.parametrize(
     "key",
-    ["password", "db_passwd", "PASSPHRASE", "secrets", "clientSecret", "token", "join_token", "refresh-token"]
-    + ["Authorization", "set-cookie", "api_key", "apikey", "private_key", "session_key", "aws_access_key", "jwt", "dsn"],
+    [
+        "password",
+        "db_passwd",
+        "PASSPHRASE",
+        "secrets",
+        "clientSecret",
+        "token",
+        "join_token",
+        "refresh-token",
+        "Authorization",
+        "set-cookie",
+        "api_key",
+        "apikey",
+        "private_key",
+        "session_key",
+        "aws_access_key",
+        "jwt",
+        "dsn",
+    ],
 )
 def test_a_field_with_a_secret_name_is_hidden_at_any_depth(key: str) -> None:
     """By name alone, whatever the value."""
@@ -18,7 +35,9 @@ def test_a_field_with_a_secret_name_is_hidden_at_any_depth(key: str) -> None:
     assert fields == {key: HIDDEN, "outer": [{"inner": {key: HIDDEN}}]}
 
 
-@pytest.mark.parametrize("key", ["task", "token_count", "tokens_id", "passed", "key", "public_key", "tokenizer", "basis"])
+@pytest.mark.parametrize(
+    "key", ["task", "token_count", "tokens_id", "passed", "key", "public_key", "tokenizer", "basis"]
+)
 def test_a_field_with_a_plain_name_is_shown(key: str) -> None:
     """Counting tokens or naming a key is no secret."""
     assert not is_secret_key(key)

@@ -31,6 +31,7 @@ _NUMBERS = st.integers(0, 120)
 _FIELDS = st.builds(SignedFields, _IDS, _IDS, _NUMBERS, _IDS, _IDS, _IDS, _NUMBERS, _NUMBERS, _NUMBERS)
 _VALUES = st.binary(max_size=4)
 
+
 def _with_other(name: str) -> SignedFields:
     other: Any = 9 if isinstance(getattr(FIELDS, name), int) else "x"
     return dataclasses.replace(FIELDS, **{name: other})
@@ -130,7 +131,9 @@ def test_a_receipts_signature_is_no_telemetry_tag_nor_the_reverse() -> None:
     ],
     ids=["letter", "surrogate", "long", "fraction", "text"],
 )
-def test_fields_without_a_canonical_form_are_refused_when_signing_and_wrong_when_verifying(fields: SignedFields) -> None:
+def test_fields_without_a_canonical_form_are_refused_when_signing_and_wrong_when_verifying(
+    fields: SignedFields,
+) -> None:
     """Signing is our own mistake and raises; verifying meets anybody's bytes and does not."""
     with pytest.raises(Refused):
         sign_receipt(KEY, VALUE, fields)

@@ -48,7 +48,7 @@ class Clock:
 async def settle() -> None:
     """Run the loop until nothing more happens without time passing."""
     for _ in range(30):
-        await asyncio.sleep(0)  # noqa: TID251  the test's own loop
+        await asyncio.sleep(0)
 
 
 class Log:
@@ -130,7 +130,7 @@ async def test_services_start_in_order_and_stop_in_reverse(world: World) -> None
 
 
 async def test_a_service_that_ends_is_restarted_and_the_others_go_on(world: World) -> None:
-    """By itself, by an error, by Ended with its own code, by a cancellation from inside: each is logged and repaired."""
+    """By itself, by an error, by Ended with its own code, by a cancellation inside: each is logged and repaired."""
     world.add("a")
     world.add("b")
     await world.supervisor.start()

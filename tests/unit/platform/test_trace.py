@@ -59,8 +59,18 @@ def test_a_later_version_is_read_as_far_as_known() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", PARENT[:-1], PARENT.upper(), PARENT + "-x", "ff" + PARENT[2:], PARENT + "\n", " " + PARENT]
-    + [PARENT.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32), PARENT.replace("00f067aa0ba902b7", "0" * 16)],
+    [
+        "",
+        "x",
+        PARENT[:-1],
+        PARENT.upper(),
+        PARENT + "-x",
+        "ff" + PARENT[2:],
+        PARENT + "\n",
+        " " + PARENT,
+        PARENT.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32),
+        PARENT.replace("00f067aa0ba902b7", "0" * 16),
+    ],
 )
 def test_anything_else_is_no_context(text: str) -> None:
     """The standard asks to begin a new trace then, not to fail."""

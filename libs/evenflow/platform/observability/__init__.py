@@ -1,1 +1,1 @@
-"""Structured logs, trace context and metrics; all deterministic under simulation, tracing and metrics off by default."""
+"""Structured logs, trace context and metrics; deterministic under simulation, tracing and metrics off by default."""

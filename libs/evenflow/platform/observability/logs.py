@@ -1,7 +1,8 @@
 """JSON logs: one line for each unit of work, stamped by the injected clock.
 
-Nothing is configured globally: each process incarnation has its own logger and its own way out, so a thousand simulated
-worlds share nothing. Order of a line's keys: time, level, event, service, instance, trace ids, then the fields as given.
+Nothing is configured globally: each process incarnation has its own logger and its own way out, so a thousand
+simulated worlds share nothing. Order of a line's keys: time, level, event, service, instance, trace ids, then the
+fields as given.
 """
 
 from __future__ import annotations
@@ -38,12 +39,10 @@ def stderr_line(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def make_log(
-    *, service: str, instance: str, clock: Clock, level: Level = "info", write: Write = stderr_line
-) -> Any:  # noqa: ANN401  structlog makes a bound logger's methods at run time
-    """A bound logger of one process. Fields of secret names are hidden, values bounded, exceptions named in one line."""
+def make_log(*, service: str, instance: str, clock: Clock, level: Level = "info", write: Write = stderr_line) -> Any:
+    """A bound logger of one process. Secrets are hidden, values bounded, exceptions named in the line."""
 
-    def render(_logger: Any, method: str, event: MutableMapping[str, Any]) -> str:  # noqa: ANN401  structlog's processor
+    def render(_logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
         error = event.pop("exc_info", None)
         line: dict[str, Any] = {"time_ms": clock.now_ms(), "level": event.pop("level", method), "event": ""}
         line["event"] = redact_text(str(event.pop("event", "")))
@@ -77,7 +76,7 @@ def error_fields(error: BaseException | None) -> dict[str, Any]:
 
 
 @contextmanager
-def unit_of_work(log: Any, clock: Clock, event: str, **fields: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401  as above
+def unit_of_work(log: Any, clock: Clock, event: str, **fields: Any) -> Iterator[dict[str, Any]]:
     """One line at the end, with `duration_ms` and `outcome` (done, or the error's code); add fields on the way.
 
     An error passes through. It is a warning when it is of our own tree, an error otherwise.

@@ -55,7 +55,7 @@ def _hide(match: re.Match[str]) -> str:
     return f"{groups['before'] or groups['bearer'] or groups['join'] or ''}{HIDDEN}"
 
 
-def _value(key: str, value: Any, depth: int) -> Any:  # noqa: ANN401  any value may be logged
+def _value(key: str, value: Any, depth: int) -> Any:
     if key and is_secret_key(key):
         return HIDDEN
     if value is None or isinstance(value, bool | int | float):

@@ -80,9 +80,7 @@ def current_traceparent() -> str:
 class Tracing:
     """Spans of one process. Without processors it is off."""
 
-    def __init__(
-        self, service: str, *, random: Random, clock: Clock, processors: Sequence[SpanProcessor] = ()
-    ) -> None:
+    def __init__(self, service: str, *, random: Random, clock: Clock, processors: Sequence[SpanProcessor] = ()) -> None:
         self._clock = clock
         self._tracer: Tracer | None = _make_tracer(service, random, processors) if processors else None
 
@@ -125,10 +123,10 @@ class Tracing:
 
 def _make_tracer(service: str, random: Random, processors: Sequence[SpanProcessor]) -> Tracer:
     # The SDK is loaded where tracing is on.
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  only where chosen
-    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  only where chosen
-    from opentelemetry.sdk.trace.id_generator import IdGenerator  # noqa: PLC0415  only where chosen
-    from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased  # noqa: PLC0415  only where chosen
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.id_generator import IdGenerator
+    from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 
     class InjectedIds(IdGenerator):
         def generate_span_id(self) -> int:

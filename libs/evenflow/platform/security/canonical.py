@@ -1,6 +1,6 @@
-"""The one byte form that is signed: a purpose, nine named fields, the value's exact bytes.
+r"""The one byte form that is signed: a purpose, nine named fields, the value's exact bytes.
 
-    <purpose>\\n   then   <length>:<text> of node, session, type, tenant, task
+    <purpose>\n    then   <length>:<text> of node, session, type, tenant, task
                  then   <decimal>;  of sequence, attempt, member, epoch
                  then   <length>:<value>
 

@@ -37,7 +37,7 @@ def key_from_seed(seed: str) -> Ed25519PrivateKey:
 
 
 def save_key(path: Path, key: Ed25519PrivateKey) -> None:
-    """Write the private key, readable by its owner alone. Raises Conflict when the file exists: keys are never replaced.
+    """Write the private key, readable by its owner alone. Raises Conflict when the file exists: no key is replaced.
 
     The bytes are on the disk before the name appears, so a crash leaves a whole key or none.
     """

@@ -39,23 +39,21 @@ class MongoDocuments:
     def __init__(self, client: AsyncIOMotorClient[dict[str, Any]], database: str = DATABASE) -> None:
         """Take a client; `close` closes it."""
         self._client = client
-        self._database = client.get_database(
-            database, write_concern=WriteConcern(w="majority", wtimeout=ANSWER_MS)
-        )
+        self._database = client.get_database(database, write_concern=WriteConcern(w="majority", wtimeout=ANSWER_MS))
 
-    async def get(self, collection: str, id: str) -> Stored | None:  # noqa: A002  the port's name
+    async def get(self, collection: str, id: str) -> Stored | None:
         """The document, or None."""
         limits.check_id(id)
-        with _errors():
+        with store_errors():
             row = await self._collection(collection).find_one({"_id": id})
         return None if row is None else _stored(row)
 
-    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:  # noqa: A002
+    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:
         """Write one document; see the port."""
         limits.check_id(id)
         rows = self._collection(collection)
         plain = limits.decode_body(limits.encode_body(body))
-        with _errors():
+        with store_errors():
             if expect is None:
                 return await self._upsert(rows, id, plain)
             if expect == 0:
@@ -80,20 +78,20 @@ class MongoDocuments:
             limits.check_id(id_)
             plain = limits.decode_body(limits.encode_body(body))
             writes.append(UpdateOne({"_id": id_}, {"$set": {"body": plain}, "$inc": {"version": 1}}, upsert=True))
-        with _errors():
+        with store_errors():
             for start in range(0, len(writes), BULK_COUNT):
                 await rows.bulk_write(writes[start : start + BULK_COUNT], ordered=False)
 
-    async def delete(self, collection: str, id: str) -> bool:  # noqa: A002  the port's name
+    async def delete(self, collection: str, id: str) -> bool:
         """Remove; True when it was there."""
         limits.check_id(id)
-        with _errors():
+        with store_errors():
             result = await self._collection(collection).delete_one({"_id": id})
         return bool(result.deleted_count)
 
     def scan(self, collection: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Page:
         """One page in order of id."""
-        limits.check_limit(limit)
+        limits.check_page(prefix, after, limit)
         rows = self._collection(collection)
         bounds: dict[str, str] = {"$gt": after, "$gte": prefix}
         end = limits.prefix_end(prefix)
@@ -101,7 +99,7 @@ class MongoDocuments:
             bounds["$lt"] = end
 
         async def load() -> list[Stored]:
-            with _errors():
+            with store_errors():
                 found = await rows.find({"_id": bounds}).sort("_id", 1).limit(limit).to_list(length=limit)
             return [_stored(row) for row in found]
 
@@ -109,7 +107,7 @@ class MongoDocuments:
 
     async def drop(self, collection: str) -> None:
         """Remove the collection."""
-        with _errors():
+        with store_errors():
             await self._collection(collection).drop()
 
     async def close(self) -> None:
@@ -168,7 +166,7 @@ def _codes(error: OperationFailure) -> list[int]:
 
 
 @contextlib.contextmanager
-def _errors() -> Iterator[None]:
+def store_errors() -> Iterator[None]:
     """Wrong documents are Refused; all else, wrong passwords and lost primaries included, may pass: Unavailable."""
     try:
         yield

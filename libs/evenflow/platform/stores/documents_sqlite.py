@@ -59,7 +59,7 @@ class SqliteDocuments:
                 f"{self._path} is damaged or no document store ({error}); move it away, the log rebuilds it"
             ) from error
 
-    async def get(self, collection: str, id: str) -> Stored | None:  # noqa: A002  the port's name
+    async def get(self, collection: str, id: str) -> Stored | None:
         """The document, or None."""
         limits.check_collection(collection)
         limits.check_id(id)
@@ -69,7 +69,7 @@ class SqliteDocuments:
             ).fetchone()
         return None if row is None else Stored(id, row[0], limits.decode_body(row[1]))
 
-    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:  # noqa: A002
+    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:
         """Write one document; see the port."""
         limits.check_collection(collection)
         limits.check_id(id)
@@ -104,7 +104,7 @@ class SqliteDocuments:
             for row in rows:
                 self._db.execute(_UPSERT, row).fetchone()
 
-    async def delete(self, collection: str, id: str) -> bool:  # noqa: A002  the port's name
+    async def delete(self, collection: str, id: str) -> bool:
         """Remove; True when it was there."""
         limits.check_collection(collection)
         limits.check_id(id)
@@ -115,7 +115,7 @@ class SqliteDocuments:
     def scan(self, collection: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> AsyncIterator[Stored]:
         """One page in order of id."""
         limits.check_collection(collection)
-        limits.check_limit(limit)
+        limits.check_page(prefix, after, limit)
 
         async def load() -> list[Stored]:
             statement = "select id, version, body from documents where collection = ? and id > ? and id >= ?"

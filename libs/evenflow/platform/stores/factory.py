@@ -1,8 +1,8 @@
 """The three stores from their URLs.
 
-    documents   sqlite::memory:   sqlite:///dir/file (absolute)   sqlite:dir/file   mongodb://…   mongodb+srv://…   memory:
-    live load   fake:   redis://…   rediss://…   memory:
-    objects     file:///dir (absolute)   file:dir   s3://bucket/prefix?endpoint=…&region=…   memory:
+    documents   memory:   sqlite::memory:   sqlite:///dir/file (absolute)   sqlite:dir/file   mongodb://…   mongodb+srv://…
+    live load   memory:   fake:   redis://…   rediss://…
+    objects     memory:   file:///dir (absolute)   file:dir   s3://bucket/prefix?endpoint=…&region=…
 
 Client libraries are imported where their URL asks for them, so a node agent does not load them. Messages name the
 scheme and never the URL, which may hold a password.
@@ -46,15 +46,15 @@ def open_documents(url: str) -> Documents:
     """Documents by URL; see the module."""
     scheme, rest = _split(url, "documents")
     if scheme == "memory":
-        from evenflow.platform.stores.memory import MemoryDocuments  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.memory import MemoryDocuments
 
         return MemoryDocuments()
     if scheme == "sqlite":
-        from evenflow.platform.stores.documents_sqlite import SqliteDocuments  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.documents_sqlite import SqliteDocuments
 
         return SqliteDocuments(":memory:" if rest == ":memory:" else _path(rest, "documents"))
     if scheme in ("mongodb", "mongodb+srv"):
-        from evenflow.platform.stores.documents_mongo import open_mongo  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.documents_mongo import open_mongo
 
         return open_mongo(url)
     raise _unknown("documents", scheme, "sqlite:///dir/file, sqlite::memory:, mongodb://host or memory:")
@@ -64,17 +64,17 @@ def open_live(url: str) -> LiveLoad:
     """Live load by URL; see the module."""
     scheme, _ = _split(url, "live")
     if scheme == "memory":
-        from evenflow.platform.stores.memory import MemoryLiveLoad  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.memory import MemoryLiveLoad
 
         return MemoryLiveLoad()
     if scheme == "fake":
-        from fakeredis import FakeAsyncRedis, FakeServer  # noqa: PLC0415  only where chosen
+        from fakeredis import FakeAsyncRedis, FakeServer
 
-        from evenflow.platform.stores.live_redis import RedisLiveLoad  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.live_redis import RedisLiveLoad
 
         return RedisLiveLoad(FakeAsyncRedis(server=FakeServer()))
     if scheme in ("redis", "rediss"):
-        from evenflow.platform.stores.live_redis import open_redis  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.live_redis import open_redis
 
         return open_redis(url)
     raise _unknown("live", scheme, "fake:, redis://host or memory:")
@@ -84,15 +84,15 @@ def open_objects(url: str) -> Objects:
     """Objects by URL; see the module."""
     scheme, rest = _split(url, "objects")
     if scheme == "memory":
-        from evenflow.platform.stores.memory import MemoryObjects  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.memory import MemoryObjects
 
         return MemoryObjects()
     if scheme == "file":
-        from evenflow.platform.stores.objects_obstore import open_folder  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.objects_obstore import open_folder
 
         return open_folder(_path(rest, "objects"))
     if scheme == "s3":
-        from evenflow.platform.stores.objects_obstore import open_bucket  # noqa: PLC0415  only where chosen
+        from evenflow.platform.stores.objects_obstore import open_bucket
 
         parts = urlsplit(url)
         if not parts.netloc:

@@ -6,7 +6,7 @@ when lost). So a crash at any step of the loop meets "not done", "done and not k
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -71,14 +71,17 @@ class Faults:
         await self._gap()
         return answer
 
-    async def write(self, subject: Mapping[str, object], effect: Callable[[], T], swallowed: T) -> T:
-        """Run a writing effect between two gaps; `swallowed` is the answer when nothing is kept."""
+    async def write(self, subjects: Sequence[Mapping[str, object]], effect: Callable[[], T], swallowed: T) -> T:
+        """Run a writing effect between two gaps; `swallowed` is the answer when nothing is kept.
+
+        A refusal looks at every subject, so one document can make its whole batch refused.
+        """
         await self._gap()
         self._check_up()
         if self._read_only:
             raise Unavailable(f"{self._store} takes no writes", store=self._store)
         for refusal in self._refusals:
-            if refusal.left > 0 and all(subject.get(name) == value for name, value in refusal.match.items()):
+            if refusal.left > 0 and any(_matches(refusal.match, subject) for subject in subjects):
                 refusal.left -= 1
                 raise Refused(f"{self._store} refuses this write", store=self._store)
         if self._swallowed > 0:
@@ -95,3 +98,7 @@ class Faults:
     def _check_up(self) -> None:
         if self._down:
             raise Unavailable(f"{self._store} is away", store=self._store)
+
+
+def _matches(match: Mapping[str, object], subject: Mapping[str, object]) -> bool:
+    return all(subject.get(name) == value for name, value in match.items())

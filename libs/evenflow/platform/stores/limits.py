@@ -36,11 +36,11 @@ def check_collection(name: str) -> None:
         raise Refused(f"collection {name!r:.80} must match [a-z][a-z0-9_]{{0,63}}", collection=name[:80])
 
 
-def check_id(id: str) -> None:  # noqa: A002  the field's name
+def check_id(id: str) -> None:
     """Refuse a document id that is empty, longer than 512 bytes, or holds NUL or broken Unicode."""
     size = _utf8_size(id)
     if size is None or not 0 < size <= ID_BYTES_MAX or "\0" in id:
-        raise Refused(f"id {ascii(id):.80} must be 1 to {ID_BYTES_MAX} bytes of UTF-8 without NUL", id=ascii(id)[:80])
+        raise Refused(f"id {id!a:.80} must be 1 to {ID_BYTES_MAX} bytes of UTF-8 without NUL", id=ascii(id)[:80])
 
 
 def encode_body(body: Mapping[str, Any]) -> str:
@@ -61,8 +61,12 @@ def decode_body(text: str) -> dict[str, Any]:
     return body
 
 
-def check_limit(limit: int) -> None:
-    """Refuse a page of documents outside 1 … 10,000."""
+def check_page(prefix: str, after: str, limit: int) -> None:
+    """Refuse a page of documents outside 1 … 10,000, or bounded by what can be no part of an id."""
+    for name, text in (("prefix", prefix), ("after", after)):
+        size = _utf8_size(text)
+        if size is None or size > ID_BYTES_MAX or "\0" in text:
+            raise Refused(f"{name} {text!a:.80} must be at most {ID_BYTES_MAX} bytes of UTF-8 without NUL")
     if not 1 <= limit <= SCAN_COUNT_MAX:
         raise Refused(f"limit {limit} must be 1 to {SCAN_COUNT_MAX}; read further pages with `after`")
 
@@ -87,7 +91,7 @@ def prefix_end(prefix: str) -> str | None:
 def check_site(site: str) -> None:
     """Refuse a site's name that is no path segment."""
     if not _SEGMENT.fullmatch(site):
-        raise Refused(f"site {ascii(site):.80} must match {_SEGMENT.pattern}", site=ascii(site)[:80])
+        raise Refused(f"site {site!a:.80} must match {_SEGMENT.pattern}", site=ascii(site)[:80])
 
 
 def check_frame(frame: bytes) -> None:
@@ -103,14 +107,16 @@ def check_path(path: str) -> None:
     store's own.
     """
     if len(path) > PATH_CHARACTERS_MAX or not all(_SEGMENT.fullmatch(part) for part in path.split("/")):
-        raise Refused(f"path {ascii(path):.120} must be segments of {_SEGMENT.pattern} joined by '/'", path=ascii(path)[:120])
+        raise Refused(
+            f"path {path!a:.120} must be segments of {_SEGMENT.pattern} joined by '/'", path=ascii(path)[:120]
+        )
 
 
 def check_prefix(prefix: str) -> None:
     """Refuse a prefix that is neither empty nor a path ending in '/'."""
     if prefix:
         if not prefix.endswith("/"):
-            raise Refused(f"prefix {ascii(prefix):.120} must end with '/'")
+            raise Refused(f"prefix {prefix!a:.120} must end with '/'")
         check_path(prefix[:-1])
 
 
@@ -149,7 +155,7 @@ def _check_value(value: object, path: str, depth: int) -> None:
 
 def _check_key(key: object, path: str) -> None:
     if not isinstance(key, str) or key.startswith("$") or "\0" in key or _utf8_size(key) is None:
-        raise Refused(f"{path or 'document'}: key {ascii(key):.80} must be text without leading '$' and NUL")
+        raise Refused(f"{path or 'document'}: key {key!a:.80} must be text without leading '$' and NUL")
 
 
 def _scalar_problem(value: object) -> str | None:

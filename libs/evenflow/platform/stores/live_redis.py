@@ -51,6 +51,8 @@ class RedisLiveLoad:
 
     async def frames(self, sites: Sequence[str]) -> dict[str, tuple[int, int, bytes]]:
         """Frames of those sites that have one, in one round trip."""
+        for site in sites:
+            limits.check_site(site)
         if not sites:
             return {}
         async with _errors():

@@ -28,14 +28,14 @@ class MemoryDocuments:
         """Lose everything, at once."""
         self._rows.clear()
 
-    async def get(self, collection: str, id: str) -> Stored | None:  # noqa: A002  the port's name
+    async def get(self, collection: str, id: str) -> Stored | None:
         """The document, or None."""
         limits.check_collection(collection)
         limits.check_id(id)
         row = await self.faults.read(lambda: self._rows.get(collection, {}).get(id))
         return None if row is None else Stored(id, row[0], limits.decode_body(row[1]))
 
-    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:  # noqa: A002
+    async def put(self, collection: str, id: str, body: Document, *, expect: int | None = None) -> int:
         """Write one document; see the port."""
         limits.check_collection(collection)
         limits.check_id(id)
@@ -50,32 +50,34 @@ class MemoryDocuments:
             self._keep(collection, id, text)
             return version + 1
 
-        return await self.faults.write({**body, "collection": collection, "id": id}, effect, (expect or 0) + 1)
+        return await self.faults.write([{**body, "collection": collection, "id": id}], effect, (expect or 0) + 1)
 
     async def put_many(self, collection: str, bodies: Mapping[str, Document]) -> None:
         """Write all, in two parts."""
         limits.check_collection(collection)
         limits.check_batch(len(bodies))
         rows: list[tuple[str, str]] = []
+        subjects: list[dict[str, object]] = []
         for id_, body in bodies.items():
             limits.check_id(id_)
             rows.append((id_, limits.encode_body(body)))
+            subjects.append({**body, "collection": collection, "id": id_})
         half = len(rows) // 2
-        for part in (rows[:half], rows[half:]):
+        for start, end in ((0, half), (half, len(rows))):
 
-            def effect(part: Sequence[tuple[str, str]] = part) -> None:
-                for id_, text in part:
+            def effect(start: int = start, end: int = end) -> None:
+                for id_, text in rows[start:end]:
                     self._keep(collection, id_, text)
 
-            if part:
-                await self.faults.write({"collection": collection}, effect, None)
+            if start < end:
+                await self.faults.write(subjects[start:end], effect, None)
 
-    async def delete(self, collection: str, id: str) -> bool:  # noqa: A002  the port's name
+    async def delete(self, collection: str, id: str) -> bool:
         """Remove; True when it was there."""
         limits.check_collection(collection)
         limits.check_id(id)
         return await self.faults.write(
-            {"collection": collection, "id": id},
+            [{"collection": collection, "id": id}],
             lambda: self._rows.get(collection, {}).pop(id, None) is not None,
             swallowed=True,
         )
@@ -83,7 +85,7 @@ class MemoryDocuments:
     def scan(self, collection: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> AsyncIterator[Stored]:
         """One page in order of id."""
         limits.check_collection(collection)
-        limits.check_limit(limit)
+        limits.check_page(prefix, after, limit)
 
         def effect() -> list[Stored]:
             rows = self._rows.get(collection, {})
@@ -95,7 +97,7 @@ class MemoryDocuments:
     async def drop(self, collection: str) -> None:
         """Remove every document of the collection."""
         limits.check_collection(collection)
-        await self.faults.write({"collection": collection}, lambda: self._rows.pop(collection, None), None)
+        await self.faults.write([{"collection": collection}], lambda: self._rows.pop(collection, None), None)
 
     async def close(self) -> None:
         """Nothing to close: a restarted process finds what was written."""
@@ -126,10 +128,12 @@ class MemoryLiveLoad:
             self._frames[site] = (version, written_ms, bytes(frame))
             return version
 
-        return await self.faults.write({"site": site}, effect, self._frames.get(site, (0, 0, b""))[0] + 1)
+        return await self.faults.write([{"site": site}], effect, self._frames.get(site, (0, 0, b""))[0] + 1)
 
     async def frames(self, sites: Sequence[str]) -> dict[str, tuple[int, int, bytes]]:
         """Frames of those sites that have one."""
+        for site in sites:
+            limits.check_site(site)
         return await self.faults.read(lambda: {site: self._frames[site] for site in sites if site in self._frames})
 
     async def sites(self) -> list[str]:
@@ -138,7 +142,7 @@ class MemoryLiveLoad:
 
     async def clear(self) -> None:
         """Remove every frame."""
-        await self.faults.write({}, self._frames.clear, None)
+        await self.faults.write([{}], self._frames.clear, None)
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -161,13 +165,16 @@ class MemoryObjects(VersionedObjects):
             raise Absent(f"{path} is absent", path=path)
         self._data[path] = data
 
+    async def close(self) -> None:
+        """Nothing to close."""
+
     async def _write(self, path: str, data: bytes, *, create: bool) -> None:
         def effect() -> None:
             if create and path in self._data:
                 raise Conflict(f"{path} exists", path=path)
             self._data[path] = bytes(data)
 
-        await self.faults.write({"path": path}, effect, None)
+        await self.faults.write([{"path": path}], effect, None)
 
     async def _read(self, path: str) -> bytes:
         data = await self.faults.read(lambda: self._data.get(path))
@@ -176,7 +183,7 @@ class MemoryObjects(VersionedObjects):
         return data
 
     async def _remove(self, path: str) -> None:
-        await self.faults.write({"path": path}, lambda: self._data.pop(path, None), None)
+        await self.faults.write([{"path": path}], lambda: self._data.pop(path, None), None)
 
     async def _sizes(self, prefix: str) -> dict[str, int]:
         return await self.faults.read(

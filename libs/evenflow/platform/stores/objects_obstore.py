@@ -35,6 +35,9 @@ class ObstoreObjects(VersionedObjects):
         self._store = store
         self._local = isinstance(store, LocalStore)
 
+    async def close(self) -> None:
+        """Nothing to close."""
+
     async def _write(self, path: str, data: bytes, *, create: bool) -> None:
         mode: Any = "create" if create else "overwrite"
         with _errors(path):
@@ -80,7 +83,7 @@ def open_folder(root: Path) -> ObstoreObjects:
 
 
 def open_bucket(bucket: str, *, prefix: str = "", options: dict[str, str] | None = None) -> ObstoreObjects:
-    """Objects in a bucket. `options` are obstore's S3 settings, as endpoint and region; keys come from the environment."""
+    """Objects in a bucket. `options` are obstore's S3 settings, as endpoint; keys come from the environment."""
     config = cast("Any", options or {})
     store = S3Store(
         bucket,

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from evenflow.core.errors import Conflict, Unavailable
 from evenflow.platform.stores import limits
 from evenflow.platform.stores.ports import Absent, Damaged, ObjectVersion
+
+_MANIFEST: Final = re.compile(r"[0-9]{10}\.json")
 
 
 class VersionedObjects(ABC):
@@ -92,9 +95,6 @@ class VersionedObjects(ABC):
         _, old = await self.get_version(key, number)
         return await self._commit(key, old.sha256, old.size, {**meta, "rollback_of": number})
 
-    async def close(self) -> None:
-        """Nothing to close."""
-
     async def _commit(self, key: str, digest: str, size: int, meta: Mapping[str, Any]) -> ObjectVersion:
         manifest = limits.encode_body({"sha256": digest, "size": size, "meta": dict(meta)}).encode()
         numbers = await self._numbers(key)
@@ -110,7 +110,8 @@ class VersionedObjects(ABC):
 
     async def _numbers(self, key: str) -> list[int]:
         folder = f"_versions/{key}/_/"
-        return sorted(int(path[len(folder) : -len(".json")]) for path in await self._sizes(folder))
+        names = (path[len(folder) :] for path in await self._sizes(folder))
+        return sorted(int(name[:-5]) for name in names if _MANIFEST.fullmatch(name))  # what else lies there is not ours
 
     async def _manifest(self, key: str, number: int) -> ObjectVersion:
         try:

@@ -1,9 +1,8 @@
 """Every figure of the demo, computed from the kept log alone: one pass over `events.jsonl` of one world.
 
 Times are virtual seconds on the log. A wait counts from the submission's record to the first `attempt.started` of the
-task, so staging data counts as waiting. A task that no node of its home could hold is counted apart and left out of both
-worlds' waits, as is its device time. Device use is the share of all device time up to the last arrival that attempts
-were running.
+task, so staging data counts as waiting. A task that no node of its home could hold is counted apart and left out of
+both worlds' waits. Device use is the share of all device time up to the last arrival in which attempts ran.
 """
 
 from __future__ import annotations

@@ -192,17 +192,16 @@ class EmbeddedLog:
         rows, self._rows = self._rows, []
         commits, self._commits = self._commits, []
         sent = rows
-        if self.hooks.interceptor is not None and rows:
-            rows = self.hooks.interceptor(rows)
         try:
+            if self.hooks.interceptor is not None and rows:
+                rows = self.hooks.interceptor(rows)
             self.append(rows, [offset for offsets, _ in commits for offset in offsets])
-        except KafkaError as error:
+        except Exception as error:  # noqa: BLE001  nobody may be left waiting, whatever went wrong
             for _, waiting in commits:
                 if not waiting.done():
                     waiting.set_exception(error)
             for row in sent:
-                if row.future is not None and not row.future.done():
-                    row.future.set_exception(error)
+                _fail(row, error)
             return
         for _, waiting in commits:
             if not waiting.done():
@@ -305,6 +304,12 @@ class EmbeddedLog:
             key = TopicPartition(row.topic, number)
             future.set_result(RecordMetadata(row.topic, number, key, offset, row.timestamp, 0, 0))
 
+    def forget_sequences(self, producer_id: int) -> None:
+        """A producer stopped, or begins anew: its numbers start from the beginning."""
+        for topic in self.topics.values():
+            for partition in topic.partitions:
+                partition.sequences.pop(producer_id, None)
+
     def wake(self, partition: Partition) -> None:
         """Let the partition's waiting readers look again."""
         for reader in partition.readers:
@@ -338,7 +343,7 @@ class EmbeddedLog:
         self.storage.close()
 
 
-def _fail(row: LogRecord, error: KafkaError) -> None:
+def _fail(row: LogRecord, error: Exception) -> None:
     future, row.future = row.future, None
     if row.transaction is not None:
         row.transaction.failed = error

@@ -131,15 +131,26 @@ class LogRecord:
         return f"LogRecord({self.topic}/{self.partition}/{self.offset} key={self.key!r} kind={self.kind})"
 
 
-def record_size(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]]) -> int:
-    """Bytes of a record alone in its batch, as Kafka's limits count them (a few bytes of varints apart)."""
+def record_size(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> int:
+    """Bytes of a record alone in its batch, as Kafka's limits count them (a few bytes of varints apart).
+
+    Raises TypeError when key, value or a header's value are not bytes, or its name is not a string: nothing else may
+    reach the log, where it would spoil the batch of others.
+    """
     size = BATCH_OVERHEAD_BYTES + RECORD_OVERHEAD_BYTES
-    if key is not None:
-        size += len(key)
-    if value is not None:
-        size += len(value)
+    for part in (key, value):
+        if part is not None:
+            if not isinstance(part, bytes):
+                raise TypeError(f"keys and values are bytes, not {type(part).__name__}")
+            size += len(part)
     for name, content in headers:
-        size += 2 + len(name) + (0 if content is None else len(content))
+        if not isinstance(name, str):
+            raise TypeError(f"a header's name is a string, not {type(name).__name__}")
+        size += 2 + len(name)
+        if content is not None:
+            if not isinstance(content, bytes):
+                raise TypeError(f"a header's value is bytes, not {type(content).__name__}")
+            size += len(content)
     return size
 
 

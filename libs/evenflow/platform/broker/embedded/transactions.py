@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiokafka.errors import InvalidTransactionTimeout, KafkaError, ProducerFenced
+from aiokafka.errors import InvalidTransactionTimeout, ProducerFenced
 
 from evenflow.platform.broker.embedded.records import ABORT_MARKER, ABORTED, COMMIT_MARKER, LogRecord
 from evenflow.platform.broker.embedded.storage.port import Change, StoredTransaction
@@ -38,7 +38,7 @@ class OpenTransaction:
         self.epoch = epoch
         self.deadline = deadline
         self.over: str | None = None
-        self.failed: KafkaError | None = None
+        self.failed: Exception | None = None
         self.partitions: dict[Partition, int] = {}
         self.records: list[LogRecord] = []
         self.offsets: dict[tuple[str, str, int], tuple[int, str]] = {}
@@ -122,6 +122,7 @@ class Transactions:
         fresh = StoredTransaction(transactional_id, identity.producer_id, identity.epoch + 1, timeout_ms)
         self._log.storage.write(Change(identities=[fresh]))
         identity.epoch, identity.timeout_ms = fresh.epoch, timeout_ms
+        self._log.forget_sequences(identity.producer_id)
         self._identities[transactional_id] = identity
         return identity
 

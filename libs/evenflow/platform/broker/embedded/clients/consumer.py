@@ -186,7 +186,7 @@ class EmbeddedConsumer(Membership):
             raise ValueError(message)
         await self._enter_poll()
         end = self.log.loop.time() + timeout_ms / 1000
-        stood = self._positions.consumed() if self.log.hooks.patient_polls else None
+        stood = self._positions.settled() if self.log.hooks.patient_polls else None
         while True:
             if self._may_fetch:
                 taken = self._positions.take_many(partitions, max_records or self._max_poll_records, self.wake)
@@ -194,7 +194,7 @@ class EmbeddedConsumer(Membership):
                     self._handed_out()
                     return taken
             if stood is not None:
-                if timeout_ms <= 0 or stood != self._positions.consumed():
+                if timeout_ms <= 0 or stood != self._positions.settled():
                     break
                 await self._wait(None)
                 continue

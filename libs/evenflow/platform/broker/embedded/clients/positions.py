@@ -126,6 +126,10 @@ class Positions:
         place.position = partition.start if self._reset == "earliest" else self.end(partition)
         return place.position
 
+    def settled(self) -> dict[TopicPartition, int]:
+        """All positions, found where they were not known. Raises as `find`."""
+        return {key: self.find(place) for key, place in self._places.items()}
+
     def take_one(self, only: tuple[TopicPartition, ...], wake: Callable[[], None]) -> LogRecord | None:
         """The next record, or None when there is none now."""
         while True:

@@ -16,7 +16,13 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
-from aiokafka.errors import IllegalOperation, MessageSizeTooLargeError, ProducerClosed, ProducerFenced
+from aiokafka.errors import (
+    IllegalOperation,
+    InvalidTimestampError,
+    MessageSizeTooLargeError,
+    ProducerClosed,
+    ProducerFenced,
+)
 from aiokafka.structs import OffsetAndMetadata, RecordMetadata
 
 from evenflow.platform.broker.embedded.clients.giving_way import give_way
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
 
 REQUEST_BYTES_MAX = 1_048_576
 BATCH_BYTES_MAX = 1_048_576
+TIMESTAMP_MS_MAX = (1 << 63) - 1
 
 
 class State(Enum):
@@ -107,6 +114,8 @@ class EmbeddedProducer:
             self._closed = True
             if self._started:
                 self.log.flush()
+                if self._transactional_id is None:
+                    self.log.forget_sequences(self._producer_id)
         await give_way()
 
     async def flush(self) -> None:
@@ -126,8 +135,8 @@ class EmbeddedProducer:
         """Hand a record over; the future has its place once it is written.
 
         Raises UnknownTopicOrPartitionError at once, MessageSizeTooLargeError above the request's limit,
-        IllegalOperation outside of a transaction, ProducerClosed, and AssertionError for neither key nor value, or for
-        a partition the topic doesn't have.
+        IllegalOperation outside of a transaction, ProducerClosed, TypeError for anything but bytes,
+        InvalidTimestampError, and AssertionError for neither key nor value or a partition the topic doesn't have.
         """
         if key is None and value is None:
             message = "Need at least one: key or value"
@@ -149,6 +158,9 @@ class EmbeddedProducer:
             message = "Unrecognized partition"
             raise AssertionError(message)
         now_ms = self._clock.now_ms() if timestamp_ms is None else timestamp_ms
+        if not 0 <= now_ms <= TIMESTAMP_MS_MAX:
+            message = f"a time of {now_ms} ms is outside of 0 to {TIMESTAMP_MS_MAX}"
+            raise InvalidTimestampError(message)
         row = LogRecord(topic, partition, -1, now_ms, key, value, sent_headers, 0, size)
         if self._transactional_id is not None:
             try:

@@ -1,0 +1,261 @@
+"""The durable log: what was acknowledged is there after a stop, after a crash, and after a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaStorageError, ProducerFenced
+from tests.contract.log.conftest import EmbeddedCluster
+
+from evenflow.core.errors import Refused
+from evenflow.platform.broker.embedded.log import EmbeddedLog
+from evenflow.platform.broker.embedded.storage.sqlite import FileStorage
+
+WRITER = Path(__file__).with_name("killed_writer.py")
+ROOT = Path(__file__).parents[3]
+KILLS = 20
+SEED = 20_261_130
+
+
+@pytest.fixture
+async def lives(tmp_path):
+    """Makes clusters over one folder, one after another."""
+    opened = []
+
+    def open_next() -> EmbeddedCluster:
+        opened.append(EmbeddedCluster(f"embedded:{tmp_path / 'data'}"))
+        return opened[-1]
+
+    yield open_next
+    for cluster in opened:
+        cluster.log.storage.close()
+
+
+async def end(cluster):
+    await cluster.close()
+
+
+async def test_records_offsets_and_topics_survive_a_restart(lives):
+    """Proves that a reader goes on where it was, with records, headers and offsets as they were."""
+    one = lives()
+    topic = await one.topic(partitions=2, cleanup_policy="compact")
+    producer = await one.producer()
+    for n in range(10):
+        await producer.send_and_wait(topic, b"%d" % n, key=b"k", partition=1, headers=[("h", b"\xff")])
+    reader = await one.started(topic, group_id="g")
+    await reader.commit({TopicPartition(topic, 1): 4})
+    await end(one)
+    two = lives()
+    again = await two.started(topic, group_id="g")
+    records = await two.read(again, 6)
+    assert [r.value for r in records] == [b"%d" % n for n in range(4, 10)]
+    assert records[0].headers == [("h", b"\xff")]
+    assert two.log.topics[topic].configs == {"cleanup.policy": "compact"}
+    assert (await (await two.producer()).send_and_wait(topic, b"10", key=b"k", partition=1)).offset == 10
+
+
+async def test_a_transaction_left_open_by_a_crash_stays_hidden_until_its_id_is_taken(lives):
+    """Proves that half a round is never read, before and after the take-over, and that the old epoch is fenced."""
+    one = lives()
+    topic = await one.topic()
+    producer = await one.producer("pool-0")
+    await producer.begin_transaction()
+    await producer.send_and_wait(topic, b"half", partition=0)
+    one.log.storage.close()
+    two = lives()
+    reader = await two.started(topic)
+    assert await two.quiet(reader) == []
+    taken = await two.producer("pool-0")
+    await taken.begin_transaction()
+    await taken.send_and_wait(topic, b"whole", partition=0)
+    await taken.commit_transaction()
+    assert [r.value for r in await two.read(reader, 1)] == [b"whole"]
+    assert await two.values(topic, 2, "read_uncommitted") == [b"half", b"whole"]
+
+
+async def test_a_transaction_left_open_by_a_crash_times_out(lives):
+    """Proves that readers go on although nobody takes the id over."""
+    one = lives()
+    topic = await one.topic()
+    producer = await one.producer("pool-0")
+    await producer.begin_transaction()
+    await producer.send_and_wait(topic, b"half", partition=0)
+    await (await one.producer()).send_and_wait(topic, b"behind", partition=0)
+    one.log.storage.close()
+    two = lives()
+    reader = await two.started(topic)
+    assert [r.value for r in await two.read(reader, 1)] == [b"behind"]
+
+
+async def test_expiry_and_compaction_survive_a_restart(lives):
+    """Proves that an emptied partition goes on at its next offset, and that archived ranges are remembered."""
+    one = lives()
+    topic = await one.topic(retention_ms="1000")
+    producer = await one.producer()
+    for n in range(3):
+        await producer.send_and_wait(topic, b"%d" % n, partition=0, timestamp_ms=one.clock.ms)
+    one.clock.ms += 5_000
+    assert await one.transport.retention.step() == 3
+    await end(one)
+    two = lives()
+    assert (await (await two.producer()).send_and_wait(topic, b"3", partition=0)).offset == 3
+    assert await two.values(topic, 1) == [b"3"]
+
+
+async def test_records_beyond_the_memory_are_read_from_the_file(tmp_path):
+    """Proves that a small memory changes nothing: reading starts in the file and goes over into memory seamlessly."""
+    small = EmbeddedCluster(f"embedded:{tmp_path / 'small'}")
+    small.log.storage.close()
+    small.log = EmbeddedLog(clock=small.clock, storage=FileStorage(tmp_path / "small", cache_bytes=20_000))
+    small.transport = small.process()
+    topic = await small.topic()
+    producer = await small.producer()
+    for n in range(1_000):
+        await producer.send(topic, b"%d" % n, partition=0)
+        if n % 10 == 9:
+            await producer.flush()
+    assert 0 < len(small.log.topics[topic].partitions[0].tail) < 100
+    assert [int(v) for v in await small.values(topic, 1_000)] == list(range(1_000))
+    one_by_one = await small.started(topic)
+    assert [int((await one_by_one.getone()).value) for _ in range(1_000)] == list(range(1_000))
+    await small.close()
+
+
+async def test_a_folder_belongs_to_one_process_at_a_time(lives, tmp_path):
+    """Proves that a second process is refused with a way out instead of spoiling the log."""
+    lives()
+    with pytest.raises(Refused, match="in use by another process"):
+        FileStorage(tmp_path / "data")
+
+
+async def test_a_log_of_another_release_is_refused(tmp_path):
+    """Proves that an unknown format is never opened."""
+    import sqlite3
+
+    FileStorage(tmp_path).close()
+    database = sqlite3.connect(tmp_path / "log.sqlite")
+    database.execute("pragma user_version=99")
+    database.close()
+    with pytest.raises(Refused, match="another release"):
+        FileStorage(tmp_path)
+
+
+async def test_a_write_that_fails_is_an_error_to_its_senders_and_leaves_no_trace(lives):
+    """Proves that a full disk loses nothing silently: senders get the error, the log goes on when there is room."""
+    one = lives()
+    topic = await one.topic()
+    producer = await one.producer()
+    transactional = await one.producer("pool-0")
+    await producer.send_and_wait(topic, b"0", partition=0)
+    one.log.storage._database.execute("pragma query_only=1")
+    await transactional.begin_transaction()
+    with pytest.raises(KafkaStorageError):
+        await transactional.send_and_wait(topic, b"half", partition=0)
+    with pytest.raises(KafkaStorageError):
+        await producer.send_and_wait(topic, b"lost", partition=0)
+    reader = await one.started(topic, group_id="g")
+    with pytest.raises(KafkaStorageError):
+        await reader.commit({TopicPartition(topic, 0): 1})
+    one.log.storage._database.execute("pragma query_only=0")
+    assert (await producer.send_and_wait(topic, b"1", partition=0)).offset == 1
+    assert await one.values(topic, 2) == [b"0", b"1"]
+    assert await reader.committed(TopicPartition(topic, 0)) is None
+    with pytest.raises(KafkaStorageError):
+        await transactional.commit_transaction()
+
+
+async def test_a_fenced_process_stays_fenced_over_a_restart(lives):
+    """Proves that epochs are durable."""
+    one = lives()
+    await one.topic()
+    first = await one.producer("pool-0")
+    await end(one)
+    two = lives()
+    second = await two.producer("pool-0")
+    assert second._epoch == first._epoch + 1
+    with pytest.raises(ProducerFenced):
+        two.log.transactions.require("pool-0", first._epoch)
+
+
+class Acknowledged:
+    """What all writers together were told."""
+
+    def __init__(self) -> None:
+        self.plain: set[int] = set()
+        self.rounds: set[int] = set()
+        self.offset = -1
+        self.next = [0, 0, 0]
+
+    def hear(self, text: str) -> None:
+        for line in text.splitlines(keepends=True):
+            if not line.endswith("\n"):
+                continue
+            kind, number = line.split()
+            if kind == "plain":
+                self.plain.add(int(number))
+            elif kind == "round":
+                self.rounds.add(int(number))
+            elif kind == "offset":
+                self.offset = max(self.offset, int(number))
+        reached = (max(self.plain, default=0), max(self.rounds, default=0), self.offset)
+        self.next = [n + 1_000 for n in reached]
+
+
+def live_and_die(folder: Path, told: Acknowledged, seconds: float) -> None:
+    """Run a writer for a while after it is ready, and kill it."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}"}
+    command = [sys.executable, str(WRITER), str(folder), *map(str, told.next)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready 0\n"
+        time.sleep(seconds)
+        writer.send_signal(signal.SIGKILL)
+        told.hear(writer.stdout.read())
+
+
+async def test_a_writer_killed_at_any_moment_loses_nothing_it_was_told(tmp_path):
+    """Proves durability: over many kills every acknowledged record, round and offset is there, and no half round."""
+    folder, told, draws = tmp_path / "data", Acknowledged(), random.Random(SEED)
+    begun = time.monotonic()
+    for _ in range(KILLS):
+        await asyncio.to_thread(live_and_die, folder, told, draws.uniform(0.001, 0.15))
+        cluster = EmbeddedCluster(f"embedded:{folder}")
+        await check(cluster, told)
+        await cluster.close()
+    assert len(told.plain) > 1_000
+    assert len(told.rounds) > 200
+    assert time.monotonic() - begun < 60
+
+
+async def check(cluster: EmbeddedCluster, told: Acknowledged) -> None:
+    for number in range(2):
+        await cluster.producer(f"pool-{number}")
+    found = {name: await everything(cluster, name) for name in ("plain", "a", "b")}
+    assert told.plain <= set(found["plain"])
+    assert len(found["plain"]) == len(set(found["plain"]))
+    assert told.rounds <= set(found["b"])
+    assert len(found["b"]) == len(set(found["b"]))
+    assert sorted(found["a"]) == sorted(found["b"] * 2), "a round is whole or not there"
+    in_group = cluster.log.committed("rounds", TopicPartition("plain", 0))
+    assert in_group == max(found["b"], default=in_group), "the group's offset is the last round's"
+    assert (cluster.log.committed("shown", TopicPartition("plain", 1)) or 0) >= told.offset
+
+
+async def everything(cluster: EmbeddedCluster, topic: str) -> list[int]:
+    reader = await cluster.started(topic)
+    ends = await reader.end_offsets(reader.assignment())
+    values = []
+    while any([await reader.position(key) < end for key, end in ends.items()]):
+        for batch in (await reader.getmany(timeout_ms=5)).values():
+            values += [int(r.value) for r in batch]
+    await reader.stop()
+    return values

@@ -1,0 +1,163 @@
+"""Checkpoint as others see it: only whole checkpoints of living attempts may be resumed from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evenflow.core.checkpointing.manifest import Manifest, folder, part_of, write_manifest
+from evenflow.events import streams
+from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptStarted
+from evenflow.events.contracts.checkpoint import CheckpointDamaged, CheckpointPruned, CheckpointVerified
+from evenflow.events.contracts.placement import AttemptUse, TaskAssigned, TaskEnded, TaskRequeued
+from evenflow.platform.broker.codec import Fact
+from evenflow.testkit.pool import Pool, run
+
+PARTS = {"part-0": b"abc", "part-1": b"defg"}
+
+
+async def written(pool: Pool, number: int, generation: int = 1) -> str:
+    """A whole checkpoint in the store; its manifest's path."""
+    where = folder("default", "t", generation, number)
+    for name, data in PARTS.items():
+        await pool.objects.put(where + name, data)
+    parts = tuple(part_of(name, data) for name, data in PARTS.items())
+    manifest = Manifest("default", "t", generation, generation, number, number * 60_000, 7, parts)
+    await pool.objects.put(f"{where}manifest.json", write_manifest(manifest))
+    return f"{where}manifest.json"
+
+
+def receipt(number: int, manifest: str, attempt: int = 1) -> Fact:
+    body = AttemptCheckpointed(
+        tenant="default",
+        task="t",
+        attempt=attempt,
+        generation=attempt,
+        member=0,
+        epoch=1,
+        node="n1",
+        at_ms=0,
+        checkpoint=number,
+        progress_ms=number * 60_000,
+        run_ms=number * 60_000,
+        manifest=manifest,
+        size_bytes=7,
+        site="east",
+    )
+    return Fact(streams.RUNS, body)
+
+
+def assigned(attempt: int = 1) -> Fact:
+    fields: dict[str, Any] = {"queue": "q", "pool": "p", "epoch": 1, "round": 1, "wait_ms": 0, "submitted_ms": 0}
+    body = TaskAssigned(tenant="default", task="t", attempt=attempt, generation=attempt, members=(), **fields)
+    return Fact(streams.ASSIGNMENTS, body, id=f"assigned-{attempt}")
+
+
+def lost(attempt: int = 1) -> Fact:
+    use = AttemptUse(attempt=attempt, generation=attempt, end="lost")
+    body = TaskRequeued(tenant="default", task="t", queue="q", epoch=1, use=use, failure_count=0)
+    return Fact(streams.ASSIGNMENTS, body)
+
+
+def test_a_whole_checkpoint_is_verified_once_however_often_it_is_announced() -> None:
+    """Redelivery of the receipt publishes nothing new."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        manifest = await written(pool, 1)
+        await pool.publish(assigned(), receipt(1, manifest), receipt(1, manifest))
+        facts = await pool.bodies(streams.CHECKPOINTS)
+        assert [(f.TYPE, f.checkpoint, f.progress_ms) for f in facts] == [("checkpoint.verified", 1, 60_000)]
+
+    run(story)
+
+
+@pytest.mark.parametrize("harm", ["part missing", "part cut", "part altered", "manifest missing", "manifest garbage"])
+def test_a_damaged_checkpoint_is_never_verified(harm: str) -> None:
+    """R53: whatever is missing or altered, the checkpoint is said to be damaged and an alert says why."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        manifest = await written(pool, 1)
+        part = manifest.replace("manifest.json", "part-1")
+        match harm:
+            case "part missing":
+                await pool.objects.delete(part)
+            case "part cut":
+                await pool.objects.put(part, b"de")
+            case "part altered":
+                await pool.objects.put(part, b"DEFG")
+            case "manifest missing":
+                await pool.objects.delete(manifest)
+            case _:
+                await pool.objects.put(manifest, b"{")
+        await pool.publish(assigned(), receipt(1, manifest))
+        assert [f.TYPE for f in await pool.bodies(streams.CHECKPOINTS)] == ["checkpoint.damaged"]
+        assert len(await pool.bodies(streams.ALERTS)) == 1
+
+    run(story)
+
+
+def test_a_manifest_outside_the_checkpoints_folder_is_not_followed() -> None:
+    """A receipt can't make the service read or delete anything else."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        await pool.objects.put("secrets/manifest.json", b"{}")
+        await pool.publish(assigned(), receipt(1, "secrets/manifest.json"))
+        facts = await pool.bodies(streams.CHECKPOINTS, CheckpointDamaged)
+        assert "not where checkpoints are kept" in facts[0].problem
+
+    run(story)
+
+
+def test_what_an_ended_attempt_still_writes_counts_for_nothing() -> None:
+    """R57: after an attempt was given up its later checkpoints are ignored, also after a restart."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        first = await written(pool, 1)
+        late = await written(pool, 2)
+        await pool.publish(assigned(), receipt(1, first))
+        await pool.publish(lost())
+        await pool.publish(receipt(2, late))
+        await pool.stop("checkpoint")
+        await pool.start("checkpoint")
+        await pool.publish(receipt(3, late))
+        assert [f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointVerified)] == [1]
+
+    run(story)
+
+
+def test_damage_found_when_resuming_takes_a_checkpoint_out() -> None:
+    """An agent that could not read a verified checkpoint says so, and it is published as damaged."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        manifest = await written(pool, 1)
+        await pool.publish(assigned(), receipt(1, manifest))
+        fields: dict[str, Any] = {"tenant": "default", "task": "t", "generation": 2, "member": 0, "epoch": 1}
+        body = AttemptStarted(attempt=2, at_ms=0, node="n", damaged=(manifest,), **fields)
+        await pool.publish(Fact(streams.RUNS, body))
+        assert [f.TYPE for f in await pool.bodies(streams.CHECKPOINTS)] == ["checkpoint.verified", "checkpoint.damaged"]
+
+    run(story)
+
+
+def test_only_the_newest_are_kept_and_none_after_the_end() -> None:
+    """Older ones are pruned while the task lives, everything when it ended, and the store is empty then."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint", kept_count=2)
+        for number in (1, 2, 3):
+            await pool.publish(assigned(), receipt(number, await written(pool, number)))
+        await pool.pass_s(11)
+        assert [f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)] == [1]
+        end = TaskEnded(tenant="default", task="t", queue="q", epoch=1, end="succeeded", attempt=1, submitted_ms=0)
+        await pool.publish(Fact(streams.ASSIGNMENTS, end))
+        await pool.pass_s(11)
+        assert sorted(f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)) == [1, 2, 3]
+        assert await pool.objects.paths("checkpoints/") == []
+
+    run(story)

@@ -1,0 +1,43 @@
+"""The newest records in memory: reading ranges, cutting, holes."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenflow.platform.broker.embedded.records import LogRecord
+from evenflow.platform.broker.embedded.storage.tail import Tail
+
+
+def tail_of(offsets):
+    tail = Tail()
+    tail.extend([LogRecord("t", 0, offset, 0, None, b"") for offset in offsets])
+    return tail
+
+
+@settings(max_examples=40)
+@given(
+    st.sets(st.integers(0, 300), max_size=200),
+    st.integers(-5, 310),
+    st.integers(-5, 310),
+    st.integers(1, 50),
+    st.integers(0, 310),
+)
+def test_a_range_is_what_a_plain_list_would_give(offsets, start, end, limit, cut):
+    """Proves reading with holes, at any border, after the front was cut."""
+    tail = tail_of(sorted(offsets))
+    tail.cut_before(cut)
+    expected = [offset for offset in sorted(offsets) if offset >= cut and start <= offset < end][:limit]
+    assert [record.offset for record in tail.slice(start, end, limit)] == expected
+    assert len(tail) == len([offset for offset in offsets if offset >= cut])
+    assert tail.first_offset() == min((offset for offset in offsets if offset >= cut), default=None)
+
+
+def test_single_records_can_be_taken_out():
+    """Proves what compaction needs."""
+    tail = tail_of(range(10))
+    tail.cut_before(2)
+    tail.remove({3, 4, 9})
+    assert [record.offset for record in tail.all()] == [2, 5, 6, 7, 8]
+    tail.extend([LogRecord("t", 0, 10, 0, None, b"")])
+    assert [record.offset for record in tail.slice(7, 11, 10)] == [7, 8, 10]
