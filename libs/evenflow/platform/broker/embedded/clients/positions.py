@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from evenflow.platform.broker.embedded.topics import Partition
 
 REWIND_COST_S = 0.001
+# A loop may run a timer a clock tick early; the wake at the end of a rewind must find its partition free.
+TIMER_SLACK_S = 1e-6
 BUFFER_COUNT = 100
 FETCH_COUNT_MAX = 2_000
 FETCH_BYTES_MAX = 4 << 20
@@ -185,7 +187,7 @@ class Positions:
                 continue
             if place.held_until:
                 now = self._log.loop.time() if now is None else now
-                if now < place.held_until:
+                if now + TIMER_SLACK_S < place.held_until:
                     continue
                 place.held_until = 0.0
             if self.find(place) < self.end(place.partition):

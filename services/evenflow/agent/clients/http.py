@@ -1,0 +1,40 @@
+"""The exchange of real agents: HTTP over a pool of connections."""
+
+from __future__ import annotations
+
+import httpx
+
+from evenflow.agent.clients.exchange import HttpRequest, HttpResponse
+from evenflow.core.errors import FieldRefused, Unavailable
+
+ANSWER_BYTES_MAX = 64 * 1024 * 1024
+
+
+class HttpExchange:
+    """Requests to one gateway's URL, such as http://127.0.0.1:8470."""
+
+    def __init__(self, url: str) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise FieldRefused("url", "must begin with http:// or https://")
+        self._url = url.rstrip("/")
+        self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=8), trust_env=False)
+
+    async def __call__(self, request: HttpRequest, *, timeout_ms: int) -> HttpResponse:
+        """One request; whatever goes wrong on the way is Unavailable."""
+        try:
+            answer = await self._client.request(
+                request.method,
+                self._url + request.target,
+                headers=dict(request.headers),
+                content=request.body,
+                timeout=timeout_ms / 1000,
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Unavailable(f"no answer from {self._url}: {type(error).__name__}: {error}") from error
+        if len(answer.content) > ANSWER_BYTES_MAX:
+            raise Unavailable(f"the gateway's answer is larger than {ANSWER_BYTES_MAX} bytes")
+        return HttpResponse(answer.status_code, answer.content)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()

@@ -1,0 +1,1 @@
+"""Ways of running members: simulated ones and real processes."""

@@ -1,0 +1,191 @@
+"""The agent's line to the gateway: session, heartbeats, the outbox's delivery, the long poll for desired state.
+
+Everything is retried for ever with growing pauses; a sign of contact on one of the three ends the pauses of the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from pydantic_core import to_json
+
+from evenflow.agent.journal import Outgoing
+from evenflow.agent.ports import DesiredChange, NodeRevoked, Session, SessionRefused, Surroundings
+from evenflow.agent.receipts import Speaker
+from evenflow.agent.settings import AgentSettings
+from evenflow.core.errors import Ended, Refused, Unavailable
+from evenflow.events.contracts.agent import NodeHeartbeat
+
+EXIT_REFUSED: Final = 78
+EXIT_REVOKED: Final = 77
+
+T = TypeVar("T")
+
+
+class Load(Protocol):
+    """What a heartbeat says of the node."""
+
+    def __call__(self, session: str) -> tuple[NodeHeartbeat, dict[str, Any] | None]:
+        """The body, and raw readings that replace fields of it."""
+
+
+class Uplink:
+    """One node's line. `revoked` is awaited once when the gateway says that the node was taken out."""
+
+    def __init__(
+        self, around: Surroundings, settings: AgentSettings, speaker: Speaker, *, load: Load,
+        revoked: Callable[[], Awaitable[None]],
+    ) -> None:  # fmt: skip
+        self._around = around
+        self._settings = settings
+        self._speaker = speaker
+        self._load = load
+        self._revoked = revoked
+        self._session: Session | None = None
+        self._opening = asyncio.Lock()
+        self._contact = asyncio.Event()
+        self._beat_now = asyncio.Event()
+        self._one_by_one = False
+        self.refused_count = 0
+
+    def beat_now(self) -> None:
+        """Something about the node changed that should not wait for the next heartbeat."""
+        self._beat_now.set()
+
+    async def session(self) -> Session:
+        """The open session, opening one when needed; raises Unavailable, or Ended when the gateway refuses the node."""
+        async with self._opening:
+            if self._session is None:
+                around = self._around
+                try:
+                    session = await around.gateway.open_session(around.document, booted_ms=around.machine.booted_ms)
+                except NodeRevoked as error:
+                    await self._revoked()
+                    raise Ended(f"node {around.node} was revoked", exit_code=EXIT_REVOKED) from error
+                except Refused as error:
+                    raise Ended(f"the gateway refuses this node: {error}", exit_code=EXIT_REFUSED) from error
+                around.disk.remember_session(session.id)
+                self._session = session
+                around.log.info("session opened", node=around.node, session=session.id)
+            return self._session
+
+    async def beat(self) -> None:
+        """Send heartbeats for ever, the first at a chance moment of the period."""
+        around = self._around
+        first = True
+        while True:
+            session = await self._patiently(self.session)
+            period_ms = self._settings.heartbeat_ms or session.heartbeat_ms
+            wait_ms = round(period_ms * around.random.random()) if first else period_ms
+            first = False
+            try:
+                async with asyncio.timeout(wait_ms / 1000):
+                    await self._beat_now.wait()
+            except TimeoutError:
+                pass
+            self._beat_now.clear()
+            try:
+                await self._call(self._send_heartbeat)
+            except (Unavailable, SessionRefused, Refused) as error:
+                around.log.debug("heartbeat not delivered", node=around.node, problem=str(error))
+
+    async def _send_heartbeat(self, session: Session) -> None:
+        body, raw = self._load(session.id)
+        value = None if raw is None else to_json({**body.model_dump(mode="json"), **raw})
+        await self._around.point("agent.before-publish")
+        answer = await self._around.gateway.send(session, [self._speaker.heartbeat(session, body, value)])
+        await self._around.point("agent.after-publish")
+        for refusal in answer.refused:
+            self._around.log.warning("heartbeat refused", node=self._around.node, problem=refusal.reason)
+
+    async def deliver(self) -> None:
+        """Empty the outbox for ever, in order, one batch at a time."""
+        around, settings = self._around, self._settings
+        while True:
+            self._speaker.news.clear()
+            if not around.disk.pending_count():
+                await self._speaker.news.wait()
+                continue
+            await self._patiently(self.deliver_batch)
+            if around.disk.pending_count() > settings.outbox_count_max:
+                around.log.warning("outbox is long", node=around.node, waiting=around.disk.pending_count())
+
+    async def deliver_batch(self) -> None:
+        """Send the oldest records once; they leave the outbox only when the gateway has them on the log."""
+        around, settings = self._around, self._settings
+        batch = around.disk.pending(1 if self._one_by_one else settings.records_per_batch_max, settings.batch_bytes_max)
+        if not batch:
+            return
+
+        async def send(session: Session) -> None:
+            await around.point("agent.before-publish")
+            answer = await around.gateway.send(session, batch)
+            await around.point("agent.after-publish")
+            for refusal in answer.refused:
+                self.refused_count += 1
+                around.log.error(
+                    "record refused", node=around.node, sequence=refusal.sequence, problem=refusal.reason
+                )
+            around.disk.acknowledge(min(answer.accepted, batch[-1].sequence))
+            await around.point("agent.after-acknowledge")
+
+        try:
+            await self._call(send)
+        except Refused as error:
+            self._refused_whole(batch, error)
+
+    def _refused_whole(self, batch: Sequence[Outgoing], error: Refused) -> None:
+        """A batch refused as a whole is sent again record by record, so that only the bad one is lost."""
+        if len(batch) == 1:
+            self.refused_count += 1
+            self._around.log.error(
+                "record refused", node=self._around.node, sequence=batch[0].sequence, problem=str(error)
+            )
+            self._around.disk.acknowledge(batch[0].sequence)
+        self._one_by_one = len(batch) > 1
+
+    async def desired(self, instance: str, revision: int) -> DesiredChange:
+        """The next change of the desired set, however long it takes."""
+
+        async def ask() -> DesiredChange:
+            return await self._call(
+                lambda session: self._around.gateway.desired(
+                    session, instance=instance, revision=revision, wait_ms=self._settings.poll_wait_ms
+                )
+            )
+
+        return await self._patiently(ask)
+
+    async def _call(self, call: Callable[[Session], Awaitable[T]]) -> T:
+        """One call within the session; contact wakes whoever pauses."""
+        session = await self.session()
+        try:
+            answer = await call(session)
+        except SessionRefused:
+            if self._session is session:
+                self._session = None
+            raise
+        except NodeRevoked as error:
+            await self._revoked()
+            raise Ended(f"node {self._around.node} was revoked", exit_code=EXIT_REVOKED) from error
+        self._contact.set()
+        return answer
+
+    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Again after a growing pause while the gateway does not answer or has forgotten the session."""
+        settings, chance = self._settings, self._around.random
+        pause_ms = settings.backoff_ms
+        while True:
+            self._contact.clear()
+            try:
+                return await call()
+            except (Unavailable, SessionRefused) as error:
+                self._around.log.debug("gateway away", node=self._around.node, problem=str(error))
+            try:
+                async with asyncio.timeout(pause_ms * (0.5 + chance.random() / 2) / 1000):
+                    await self._contact.wait()
+            except TimeoutError:
+                pass
+            pause_ms = min(settings.backoff_ms_max, pause_ms * 2)

@@ -1,0 +1,28 @@
+"""The gateway's settings, with limits."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class GatewaySettings(BaseModel):
+    """Periods in milliseconds, sizes in bytes.
+
+    `token` is one that any new node may show (embedded profile; empty = join tokens only). `secret` is what session
+    keys are derived from, hexadecimal, the same in every gateway of a pool; empty = made once and kept among the documents.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    token: str = Field(default="", max_length=256)
+    secret: str = Field(default="", pattern=r"^([0-9a-f]{64,128})?$")
+    heartbeat_ms: int = Field(default=10_000, ge=100, le=3_600_000)
+    poll_wait_ms_max: int = Field(default=25_000, ge=0, le=25_000)
+    body_bytes_max: int = Field(default=1_048_576, ge=1_024, le=16_777_216)
+    object_bytes_max: int = Field(default=16_777_216, ge=1_024, le=268_435_456)
+    header_bytes_max: int = Field(default=16_384, ge=1_024, le=1_048_576)
+    records_per_batch_max: int = Field(default=1_000, ge=1, le=10_000)
+    request_age_ms_max: int = Field(default=60_000, ge=1_000, le=86_400_000)
+    requests_per_node_max: int = Field(default=200, ge=1, le=10_000)
+    tombstones_per_node_max: int = Field(default=1_000, ge=1, le=100_000)
+    sessions_remembered_max: int = Field(default=100_000, ge=1, le=10_000_000)
