@@ -32,7 +32,8 @@ _PLAIN = re.compile(r"^(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?$")
 _SIZE = re.compile(r"^((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,9})?)\s?(B|[kMGTP]B|[KMGTP]iB)$")
 _RATE = re.compile(r"^((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,9})?)\s?([kMGT]?bit/s)$")
 
-_SIZES: Final = {
+#: unit of a size → bytes
+SIZES: Final = {
     "B": 1,
     "kB": 10**3,
     "MB": 10**6,
@@ -45,7 +46,8 @@ _SIZES: Final = {
     "TiB": 2**40,
     "PiB": 2**50,
 }
-_RATES: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
+#: unit of a rate → bits per second
+RATES: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
 
 
 def _decimal(value: object) -> Decimal:
@@ -98,12 +100,12 @@ def milliseconds(value: object) -> int:
 
 def size_bytes(value: object) -> int:
     """Bytes: an integer, or a string such as 16GiB or 1.5GB that gives whole bytes."""
-    return _with_unit(value, _SIZE, _SIZES, "a number of bytes or a size such as 16GiB or 50GB")
+    return _with_unit(value, _SIZE, SIZES, "a number of bytes or a size such as 16GiB or 50GB")
 
 
 def rate_bits(value: object) -> int:
     """Bits per second: an integer, or a string such as 10Gbit/s."""
-    return _with_unit(value, _RATE, _RATES, "a rate such as 10Gbit/s")
+    return _with_unit(value, _RATE, RATES, "a rate such as 10Gbit/s")
 
 
 def _with_unit(value: object, pattern: re.Pattern[str], units: dict[str, int], wanted: str) -> int:

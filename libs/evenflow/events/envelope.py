@@ -20,6 +20,8 @@ from evenflow.core.errors import FieldRefused
 from evenflow.core.lifecycle.event_types import EventType
 
 SPECVERSION: Final = "1.0"
+JSON_CONTENT_TYPE: Final = "application/json"
+AVRO_CONTENT_TYPE: Final = "application/vnd.confluent.avro"
 DATASCHEMA_PREFIX: Final = "urn:evenflow:"
 HEADER_COUNT_MAX: Final = 64
 HEADER_BYTES_MAX: Final = 8_192
@@ -41,7 +43,10 @@ class AgentStamp:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Attributes of one event. `time_ms` is the writer's wall clock, for people only."""
+    """Attributes of one event. `time_ms` is the writer's wall clock, for people only.
+
+    `content_type` says which form the value has; all but Avro is read as JSON.
+    """
 
     id: str
     type: str
@@ -54,6 +59,7 @@ class Envelope:
     tenant: str = ""
     traceparent: str = ""
     stamp: AgentStamp | None = None
+    content_type: str = JSON_CONTENT_TYPE
 
 
 class UnknownMajor(FieldRefused):
@@ -109,7 +115,7 @@ def to_headers(envelope: Envelope) -> list[tuple[str, bytes]]:
         ("ce_time", time_text(envelope.time_ms)),
         ("ce_subject", envelope.subject),
         ("ce_dataschema", envelope.dataschema),
-        ("content-type", "application/json"),
+        ("content-type", envelope.content_type),
         ("correlation_id", envelope.correlation_id),
     ]
     if envelope.causation_id:
@@ -161,6 +167,7 @@ def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
         tenant=found.get("tenant", ""),
         traceparent=found.get("traceparent", ""),
         stamp=_stamp(found),
+        content_type=found.get("content-type", JSON_CONTENT_TYPE),
     )
 
 
