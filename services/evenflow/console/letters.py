@@ -129,7 +129,7 @@ class Letters:
                     found[letter.origin] = {**letter.row(self.state(letter)), "copies": 1}
                 else:
                     row["copies"] += 1
-        rows = [row for row in found.values() if not state or row["state"] == state]
+        rows = [row for row in found.values() if state in ("all", row["state"])]
         return sorted(rows, key=lambda row: (-row["at_ms"], row["topic"], -row["offset"]))[:limit]
 
     async def one(self, topic: str, partition: int, offset: int) -> Letter:

@@ -17,7 +17,7 @@ class LetterList(Strict):
     """Which letters."""
 
     topic: str = Field(default="", max_length=128)
-    state: Literal["", "open", "retried", "dropped"] = "open"
+    state: Literal["open", "retried", "dropped", "all"] = "open"
     limit: int = Field(default=100, ge=1, le=500)
 
 
