@@ -60,10 +60,11 @@ contracts: $(STAMP) ## Check who imports whom
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
 schemas: $(STAMP) ## Write schemas/ from the event contracts
-	$(BIN)/evenflow schemas write
+	$(BIN)/python -m evenflow.events.schema write .
+	$(BIN)/python -m evenflow.testkit.examples .
 
 schemas-check: $(STAMP) ## Fail when schemas/ drifted or broke compatibility
-	$(BIN)/evenflow schemas check
+	$(BIN)/python -m evenflow.events.schema check .
 
 tidy: $(STAMP) ## Check the structure of the tree
 	$(PYTEST) -vv --no-header tests/unit/tidy

@@ -32,7 +32,8 @@ _PLAIN = re.compile(r"^(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?$")
 _SIZE = re.compile(r"^((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,9})?)\s?(B|[kMGTP]B|[KMGTP]iB)$")
 _RATE = re.compile(r"^((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,9})?)\s?([kMGT]?bit/s)$")
 
-_SIZES: Final = {
+#: unit of a size → bytes
+SIZES: Final = {
     "B": 1,
     "kB": 10**3,
     "MB": 10**6,
@@ -45,7 +46,8 @@ _SIZES: Final = {
     "TiB": 2**40,
     "PiB": 2**50,
 }
-_RATES: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
+#: unit of a rate → bits per second
+RATES: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
 
 
 def _decimal(value: object) -> Decimal:
@@ -98,12 +100,12 @@ def milliseconds(value: object) -> int:
 
 def size_bytes(value: object) -> int:
     """Bytes: an integer, or a string such as 16GiB or 1.5GB that gives whole bytes."""
-    return _with_unit(value, _SIZE, _SIZES, "a number of bytes or a size such as 16GiB or 50GB")
+    return _with_unit(value, _SIZE, SIZES, "a number of bytes or a size such as 16GiB or 50GB")
 
 
 def rate_bits(value: object) -> int:
     """Bits per second: an integer, or a string such as 10Gbit/s."""
-    return _with_unit(value, _RATE, _RATES, "a rate such as 10Gbit/s")
+    return _with_unit(value, _RATE, RATES, "a rate such as 10Gbit/s")
 
 
 def _with_unit(value: object, pattern: re.Pattern[str], units: dict[str, int], wanted: str) -> int:
@@ -129,6 +131,24 @@ def decimal_text(value: int, scale: int) -> str:
 def milli_text(value: int) -> str:
     """Milli-units as a decimal: 250 is 0.25."""
     return decimal_text(value, MILLI)
+
+
+def cores_text(value: int) -> str:
+    """Milli-cores as cores: 1_500 is 1.5 cores."""
+    return f"{milli_text(value)} cores"
+
+
+def devices_text(value: int) -> str:
+    """Milli-devices as devices: 250 is 0.25 devices."""
+    return f"{milli_text(value)} devices"
+
+
+def size_text(value: int) -> str:
+    """Bytes in the largest binary unit that keeps them whole: 2**34 is 16 GiB."""
+    for name, unit in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if value and value % unit == 0:
+            return f"{value // unit} {name}"
+    return f"{value} B"
 
 
 def money_text(value: int) -> str:

@@ -13,16 +13,19 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from evenflow.core.errors import FieldRefused
 from evenflow.core.lifecycle.event_types import EventType
 
 SPECVERSION: Final = "1.0"
+JSON_CONTENT_TYPE: Final = "application/json"
+AVRO_CONTENT_TYPE: Final = "application/vnd.confluent.avro"
 DATASCHEMA_PREFIX: Final = "urn:evenflow:"
 HEADER_COUNT_MAX: Final = 64
 HEADER_BYTES_MAX: Final = 8_192
-_KNOWN: Final = frozenset(str(member) for member in EventType)
+OWN_TIME_LENGTH: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,10 @@ class AgentStamp:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Attributes of one event. `time_ms` is the writer's wall clock, for people only."""
+    """Attributes of one event. `time_ms` is the writer's wall clock, for people only.
+
+    `content_type` says which form the value has; all but Avro is read as JSON.
+    """
 
     id: str
     type: str
@@ -53,12 +59,16 @@ class Envelope:
     tenant: str = ""
     traceparent: str = ""
     stamp: AgentStamp | None = None
+    content_type: str = JSON_CONTENT_TYPE
 
 
 class UnknownMajor(FieldRefused):
     """The body's major version is not known here: parked, never guessed."""
 
     code = "unknown-major"
+
+
+_SCHEMAS: Final = {str(member): f"{DATASCHEMA_PREFIX}{member}:1" for member in EventType}
 
 
 def dataschema_of(event_type: str, major: int) -> str:
@@ -78,8 +88,17 @@ def time_text(time_ms: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
 
 
+@lru_cache(maxsize=64)
+def _day_ms(day: str) -> int:
+    return round(datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp() * 1000)
+
+
 def time_of(text: str) -> int:
-    """Milliseconds of an RFC 3339 time; ValueError when it is none."""
+    """Milliseconds of an RFC 3339 time; ValueError when it is none. The product's own form is read without a parser."""
+    if len(text) == OWN_TIME_LENGTH and text[10] == "T" and text[23] == "Z" and text[19] == ".":
+        hours, minutes, seconds, rest = int(text[11:13]), int(text[14:16]), int(text[17:19]), int(text[20:23])
+        if hours < 24 and minutes < 60 and seconds < 60 and text[13] == text[16] == ":":
+            return _day_ms(text[:10]) + ((hours * 60 + minutes) * 60 + seconds) * 1000 + rest
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("a time needs its zone")
@@ -96,7 +115,7 @@ def to_headers(envelope: Envelope) -> list[tuple[str, bytes]]:
         ("ce_time", time_text(envelope.time_ms)),
         ("ce_subject", envelope.subject),
         ("ce_dataschema", envelope.dataschema),
-        ("content-type", "application/json"),
+        ("content-type", envelope.content_type),
         ("correlation_id", envelope.correlation_id),
     ]
     if envelope.causation_id:
@@ -126,16 +145,12 @@ def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
     """
     if len(headers) > HEADER_COUNT_MAX:
         raise FieldRefused("headers", f"there are {len(headers)}, at most {HEADER_COUNT_MAX} are read")
-    found: dict[str, str] = {}
-    for name, value in headers:
-        if value is None:
-            raise FieldRefused(f"headers.{name}", "has no value; send an empty text or leave the header out")
-        if len(value) > HEADER_BYTES_MAX:
-            raise FieldRefused(f"headers.{name}", f"is longer than {HEADER_BYTES_MAX} bytes")
-        try:
-            found[name] = value.decode()
-        except UnicodeDecodeError:
-            raise FieldRefused(f"headers.{name}", "is not UTF-8 text") from None
+    try:
+        found = {name: value.decode() for name, value in headers}  # type: ignore[union-attr]  # None is caught below
+        if max(map(len, found.values()), default=0) > HEADER_BYTES_MAX:
+            raise _wrong_header(headers)
+    except (UnicodeDecodeError, AttributeError):
+        raise _wrong_header(headers) from None
     event_type = _required(found, "ce_type")
     event_id = _required(found, "ce_id")
     if found.get("ce_specversion", SPECVERSION) != SPECVERSION:
@@ -152,7 +167,21 @@ def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
         tenant=found.get("tenant", ""),
         traceparent=found.get("traceparent", ""),
         stamp=_stamp(found),
+        content_type=found.get("content-type", JSON_CONTENT_TYPE),
     )
+
+
+def _wrong_header(headers: Sequence[tuple[str, bytes | None]]) -> FieldRefused:
+    for name, value in headers:
+        if value is None:
+            return FieldRefused(f"headers.{name}", "has no value; send an empty text or leave the header out")
+        if len(value) > HEADER_BYTES_MAX:
+            return FieldRefused(f"headers.{name}", f"is longer than {HEADER_BYTES_MAX} bytes")
+        try:
+            value.decode()
+        except UnicodeDecodeError:
+            return FieldRefused(f"headers.{name}", "is not UTF-8 text")
+    return FieldRefused("headers", "can't be read")
 
 
 def _required(found: dict[str, str], name: str) -> str:
@@ -170,11 +199,10 @@ def _time(found: dict[str, str]) -> int:
 
 
 def _dataschema(found: dict[str, str], event_type: str) -> str:
-    value = found.get("ce_dataschema") or dataschema_of(event_type, 1)
-    if event_type in _KNOWN and value != dataschema_of(event_type, 1):
-        raise UnknownMajor(
-            "headers.ce_dataschema", f"is {value[:120]!r}; this reader knows {dataschema_of(event_type, 1)}"
-        )
+    wanted = _SCHEMAS.get(event_type)
+    value = found.get("ce_dataschema") or wanted or dataschema_of(event_type, 1)
+    if wanted is not None and value != wanted:
+        raise UnknownMajor("headers.ce_dataschema", f"is {value[:120]!r}; this reader knows {wanted}")
     return value
 
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenflow.platform.broker.codec import JSON, Wire
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids
 from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
@@ -28,6 +29,7 @@ class Runtime:
 
     `name` is the service's name, `instance` tells its copies and restarts apart. `point` is awaited at named fail
     points (before and after each commit, publish and store write); production's does nothing.
+    `wire` is how this process writes bodies; it reads whatever comes.
     """
 
     name: str
@@ -41,3 +43,4 @@ class Runtime:
     objects: Objects
     log: Any  # structlog's bound logger: its methods are made at run time
     point: FailPoint = field(default=no_fail_point)
+    wire: Wire = field(default=JSON)

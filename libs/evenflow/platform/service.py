@@ -56,7 +56,8 @@ class Step:
 class EventService:
     """A service made of followers, subscriptions, parts and steps.
 
-    Order at start: outlet, followers (caught up), `restore`, subscriptions, parts, steps. `app` is served by the host if set.
+    Order at start: outlet, followers (caught up), `restore`, subscriptions, parts, steps. `app` is served by the host
+    if set.
     """
 
     def __init__(self, runtime: Runtime) -> None:

@@ -67,7 +67,7 @@ class Pool:
             instance=str(self._started),
             clock=self.clock,
             ids=ids,
-            random=random.Random(self.seed),  # noqa: S311  jitter of a test
+            random=random.Random(self.seed),
             transport=EmbeddedTransport(self.log, clock=self.clock, ids=ids),
             documents=self.documents,
             live=self.live,
@@ -108,7 +108,7 @@ class Pool:
 
     async def pass_s(self, seconds: float) -> None:
         """Let virtual time pass."""
-        await asyncio.sleep(seconds)
+        await self.clock.sleep(seconds)
 
     async def records(self, topic: str) -> list[Record]:
         """Every committed record of a topic, partition by partition."""

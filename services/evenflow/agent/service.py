@@ -315,7 +315,14 @@ class AgentService:
         used = self._used_milli()
         states = list(machine.device_states())
         states += [DeviceState.OK] * (self._device_count - len(states))
-        body = NodeHeartbeat(
+        devices = [
+            DeviceLoad(
+                state=state, used_milli=min(1000, used.get(index, 0)), utilisation_milli=min(1000, used.get(index, 0))
+            )
+            for index, state in enumerate(states)
+        ]
+        body = NodeHeartbeat.of(
+            devices,
             node=self._around.node,
             session=session,
             at_ms=at_ms,
@@ -323,14 +330,7 @@ class AgentService:
             memory_used_bytes=sum(row.desired.place.memory_bytes for row in held),
             disk_used_bytes=sum(row.desired.place.disk_bytes for row in held),
             running_count=len(held),
-            devices=tuple(
-                DeviceLoad(
-                    index=index, state=state, used_milli=min(1000, used.get(index, 0)),
-                    utilisation_milli=min(1000, used.get(index, 0)),
-                )
-                for index, state in enumerate(states)
-            ),
-        )  # fmt: skip
+        )
         return body, dict(readings) or None
 
 

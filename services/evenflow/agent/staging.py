@@ -56,16 +56,16 @@ class Staging:
         total = 0
         for wish in desired.staging:
             if wish.from_site != desired.place.site:
-                size = wish.bytes if wish.keep_copy else wish.bytes * wish.reads
+                reads = 1 if wish.keep_copy else wish.reads
                 total += await self._transfer(
-                    held, wish.dataset, from_site=wish.from_site, to_site=desired.place.site, size_bytes=size,
-                    keep_copy=wish.keep_copy,
+                    held, wish.dataset, from_site=wish.from_site, to_site=desired.place.site,
+                    read_bytes=wish.bytes, reads=reads, keep_copy=wish.keep_copy, price_micro=wish.price_micro,
                 )  # fmt: skip
         resumed, parts, damaged = await self.newest_good(held)
         if resumed is not None and resumed.site != desired.place.site and resumed.size_bytes:
             total += await self._transfer(
                 held, f"checkpoint-g{resumed.generation}-c{resumed.checkpoint}", from_site=resumed.site,
-                to_site=desired.place.site, size_bytes=resumed.size_bytes,
+                to_site=desired.place.site, read_bytes=resumed.size_bytes,
             )  # fmt: skip
         return Staged(total, resumed, parts, damaged)
 
@@ -76,7 +76,7 @@ class Staging:
             return 0
         if output.site is not None and output.site != place.site:
             await self._transfer(
-                held, "output", from_site=place.site, to_site=output.site, size_bytes=output.size_bytes
+                held, "output", from_site=place.site, to_site=output.site, read_bytes=output.size_bytes
             )
         return output.size_bytes
 
@@ -134,10 +134,20 @@ class Staging:
         raise AssertionError  # the loop returns or raises
 
     async def _transfer(
-        self, held: Held, what: str, *, from_site: str, to_site: str, size_bytes: int, keep_copy: bool = False
+        self,
+        held: Held,
+        what: str,
+        *,
+        from_site: str,
+        to_site: str,
+        read_bytes: int,
+        reads: int = 1,
+        keep_copy: bool = False,
+        price_micro: int = 0,
     ) -> int:
         """One transfer, planned to finished or failed; a broken one is taken up again where it broke."""
         desired, around = held.desired, self._around
+        size_bytes = read_bytes * reads
         counted = [0]
         fields: dict[str, Any] = {
             "transfer": f"{held.key}/{what}",
@@ -150,8 +160,10 @@ class Staging:
             "member": desired.place.member,
             "queue": desired.queue,
             "node": around.node,
-            "bytes": size_bytes,
+            "bytes": read_bytes,
+            "reads": reads,
             "keep_copy": keep_copy,
+            "price_micro": price_micro,
         }
         began_ms = around.clock.monotonic_ms()
 

@@ -2,8 +2,8 @@
 
 Each partition of usage has its own transactional id and its own partition of state rows. Opening a partition first
 takes the id (which fences whoever held it), then restores its state, then goes on reading usage from the offset that
-stands in that state: never from the group's. Anything that goes wrong in a transaction closes the partition; opening it again
-finds out what was committed.
+stands in that state: never from the group's. Anything that goes wrong in a transaction closes the partition; opening
+it again finds out what was committed.
 """
 
 from __future__ import annotations
@@ -184,12 +184,12 @@ class Ledger:
         sends = []
         for fact in folded.facts:
             identity = f"{fact.TYPE}-{getattr(fact, 'entry', '')}"
-            r = encode(Fact(streams.BILLING, fact, id=identity), source=runtime.name, now_ms=now_ms)
+            r = encode(Fact(streams.BILLING, fact, id=identity), source=runtime.name, now_ms=now_ms, wire=runtime.wire)
             sends.append(await producer.send(r.topic, value=r.value, key=r.key, headers=r.headers))
         for key, row in folded.rows.items():
             body = StateRecorded(state_version=STATE_VERSION, row=row) if row is not None else None
             state = Fact(streams.BILLING_STATE, body, key=key, id=f"billing-state-{partition}-{key}")
-            r = encode(state, source=runtime.name, now_ms=now_ms)
+            r = encode(state, source=runtime.name, now_ms=now_ms, wire=runtime.wire)
             sends.append(await producer.send(r.topic, value=r.value, key=r.key, partition=partition, headers=r.headers))
         for r in letters:
             sends.append(await producer.send(r.topic, value=r.value, key=r.key, headers=r.headers))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from evenflow.core.lifecycle.node import DeviceState
 from evenflow.core.probing.load_frame import DEVICE_ROW, NODE_ROW, LoadFrame, pack
 from evenflow.events.contracts.agent import NodeHeartbeat
 
-STATE_NUMBER = {state: number for number, state in enumerate(DeviceState)}
+STATE_NUMBER: Final = {state: number for number, state in enumerate(DeviceState)}
 
 
 class SiteLoad:
@@ -16,41 +18,50 @@ class SiteLoad:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.index: dict[str, int] = {}
-        self.nodes = np.zeros(0, NODE_ROW)
-        self.devices = np.zeros(0, DEVICE_ROW)
-        self.counts: list[int] = []
+        self.index: dict[str, tuple[int, int, int]] = {}
         self.changed = False
+        self._nodes = np.zeros(0, NODE_ROW)
+        self._devices = np.zeros(0, DEVICE_ROW)
+        self._take_columns()
 
     def put(self, beat: NodeHeartbeat, *, now_ms: int) -> None:
         """Take one heartbeat; `now_ms` is this process's wall clock, the row's time."""
-        count = len(beat.devices)
-        row = self.index.get(beat.node)
-        if row is None or self.counts[row] != count:
-            row = self._make_room(beat.node, count)
-        first = int(self.nodes["first"][row])
-        self.nodes[row] = (now_ms, beat.cpu_used_milli, beat.memory_used_bytes, beat.running_count, first)
+        count = len(beat.device_states)
+        place = self.index.get(beat.node)
+        if place is None or place[2] != count:
+            place = self._make_room(beat.node, count)
+        row, first, _ = place
+        self._nodes[row] = (now_ms, beat.cpu_used_milli, beat.memory_used_bytes, beat.running_count, first)
         if count:
-            self.devices[first : first + count] = [
-                (d.memory_used_bytes, d.used_milli, d.utilisation_milli, STATE_NUMBER[d.state]) for d in beat.devices
-            ]
+            end = first + count
+            self._memory[first:end] = beat.device_memory_used_bytes
+            self._used[first:end] = beat.device_used_milli
+            self._utilisation[first:end] = beat.device_utilisation_milli
+            self._state[first:end] = [STATE_NUMBER[state] for state in beat.device_states]
         self.changed = True
 
-    def _make_room(self, node: str, count: int) -> int:
+    def _make_room(self, node: str, count: int) -> tuple[int, int, int]:
         known = self.index.get(node)
         if known is None:
-            known = self.index[node] = len(self.names)
+            row = len(self.names)
             self.names.append(node)
-            self.counts.append(count)
-            self.nodes = np.concatenate([self.nodes, np.zeros(1, NODE_ROW)])
-        self.counts[known] = count
-        self.nodes["first"][known] = len(self.devices)
-        self.devices = np.concatenate([self.devices, np.zeros(count, DEVICE_ROW)])
-        return known
+            self._nodes = np.concatenate([self._nodes, np.zeros(1, NODE_ROW)])
+        else:
+            row = known[0]
+        place = self.index[node] = (row, len(self._devices), count)
+        self._devices = np.concatenate([self._devices, np.zeros(count, DEVICE_ROW)])
+        self._take_columns()
+        return place
+
+    def _take_columns(self) -> None:
+        self._memory = self._devices["memory_used_bytes"]
+        self._used = self._devices["used_milli"]
+        self._utilisation = self._devices["utilisation_milli"]
+        self._state = self._devices["state"]
 
     def packed(self) -> bytes:
         """The frame of all rows."""
-        return pack(LoadFrame(tuple(self.names), self.nodes, self.devices))
+        return pack(LoadFrame(tuple(self.names), self._nodes, self._devices))
 
 
 class LiveRows:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evenflow.platform.versions import check_agent_version
-
 from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.lifecycle.alerts import Alert
@@ -36,6 +34,7 @@ from evenflow.inventory.registry import Registry
 from evenflow.inventory.settings import InventorySettings
 from evenflow.platform.broker.codec import Fact, Received
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.versions import check_agent_version
 
 
 class Inventory:
@@ -130,12 +129,11 @@ class Inventory:
         entry.last_ms = self.runtime.clock.monotonic_ms()
         self.load.put(entry.description.site, body, now_ms=self.runtime.clock.now_ms())
         changes: dict[str, Any] = {}
-        states = {load.index: load.state for load in body.devices}
-        devices = tuple(DeviceStatus(index=d.index, state=states.get(d.index, d.state)) for d in entry.status.devices)
-        if devices != entry.status.devices:
+        devices = _with_states(entry.status.devices, body)
+        if devices is not None:
             changes["devices"] = devices
         facts = self._heard(body.node, received, changes)
-        if "devices" in changes:
+        if devices is not None:
             facts += self._leftovers(body.node, devices, received)
         return facts
 
@@ -253,3 +251,13 @@ class Inventory:
     ) -> Fact:
         body: Contract = kind(name=name, subject=subject, message=message, at_ms=self.runtime.clock.now_ms())
         return Fact(streams.ALERTS, body, cause=cause)
+
+
+def _with_states(known: tuple[DeviceStatus, ...], body: NodeHeartbeat) -> tuple[DeviceStatus, ...] | None:
+    """The devices with the states a heartbeat tells; None when nothing changed or the counts differ."""
+    states = body.device_states
+    if len(states) != len(known):
+        return None
+    if all(state is device.state for state, device in zip(states, known, strict=True)):
+        return None
+    return tuple(DeviceStatus(index=d.index, state=state) for state, d in zip(states, known, strict=True))

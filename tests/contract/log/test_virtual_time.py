@@ -9,6 +9,7 @@ import random
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
+from tests.contract.log.conftest import Settings
 
 from evenflow.platform.broker.embedded.hooks import Hooks
 from evenflow.platform.broker.embedded.log import EmbeddedLog
@@ -18,7 +19,6 @@ from evenflow.sim.guard import guarded
 from evenflow.sim.loop import VirtualLoop
 from evenflow.sim.process import PROCESS, Process, process_of
 from evenflow.sim.seam import ordered_anyio
-from tests.contract.log.conftest import Settings
 
 EPOCH_MS = 1_800_000_000_000
 COUNT = 40
@@ -237,7 +237,7 @@ def decided(world):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_every_record_is_handled_whatever_crashes_or_stands_still(seed):
-    """Proves at least once with order: no record of a group is lost to a crash, a pause, a failure or a rebalance."""
+    """Proves at least once with order: no record of a group is lost to a crash, a pause or a rebalance."""
     world = run_workers(seed)
     first_seen: dict[bytes, list[bytes]] = {}
     for record in world.records("out"):
@@ -249,7 +249,7 @@ def test_every_record_is_handled_whatever_crashes_or_stands_still(seed):
 
 @pytest.mark.parametrize("callback", range(1, 200, 9))
 def test_a_worker_may_be_killed_between_any_two_steps(callback):
-    """Proves that there is no step, from start to acknowledgement, at which a kill loses a record or hangs the group."""
+    """Proves that no step, from start to acknowledgement, loses a record or hangs the group when it is the last."""
     run_workers(7, kill_at=callback)
 
 

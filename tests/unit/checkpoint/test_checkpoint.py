@@ -22,9 +22,8 @@ async def written(pool: Pool, number: int, generation: int = 1) -> str:
     where = folder("default", "t", generation, number)
     for name, data in PARTS.items():
         await pool.objects.put(where + name, data)
-    manifest = Manifest(
-        "default", "t", generation, generation, number, number * 60_000, 7, tuple(part_of(n, d) for n, d in PARTS.items())
-    )
+    parts = tuple(part_of(name, data) for name, data in PARTS.items())
+    manifest = Manifest("default", "t", generation, generation, number, number * 60_000, 7, parts)
     await pool.objects.put(f"{where}manifest.json", write_manifest(manifest))
     return f"{where}manifest.json"
 
@@ -138,8 +137,8 @@ def test_damage_found_when_resuming_takes_a_checkpoint_out() -> None:
         await pool.start("checkpoint")
         manifest = await written(pool, 1)
         await pool.publish(assigned(), receipt(1, manifest))
-        fields: dict[str, Any] = {"tenant": "default", "task": "t", "generation": 2, "member": 0, "epoch": 1, "node": "n"}
-        body = AttemptStarted(attempt=2, at_ms=0, damaged=(manifest,), **fields)
+        fields: dict[str, Any] = {"tenant": "default", "task": "t", "generation": 2, "member": 0, "epoch": 1}
+        body = AttemptStarted(attempt=2, at_ms=0, node="n", damaged=(manifest,), **fields)
         await pool.publish(Fact(streams.RUNS, body))
         assert [f.TYPE for f in await pool.bodies(streams.CHECKPOINTS)] == ["checkpoint.verified", "checkpoint.damaged"]
 

@@ -23,8 +23,8 @@ def announced(node: str, site: str = "east", session: str = "s1", **fields: Any)
 
 
 def beat(node: str, sequence: int, session: str = "s1", used_milli: int = 0, state: str = "ok") -> Fact:
-    devices = (DeviceLoad(index=0, used_milli=used_milli, state=DeviceState(state)), DeviceLoad(index=1))
-    body = NodeHeartbeat(node=node, session=session, at_ms=sequence, devices=devices)
+    devices = (DeviceLoad(used_milli=used_milli, state=DeviceState(state)), DeviceLoad())
+    body = NodeHeartbeat.of(devices, node=node, session=session, at_ms=sequence)
     return Fact(streams.TELEMETRY, body, stamp=AgentStamp(node, session, sequence))
 
 

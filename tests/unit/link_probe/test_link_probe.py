@@ -134,12 +134,15 @@ def test_estimates_survive_a_restart() -> None:
     run(story)
 
 
+def one(bandwidth_bits: int) -> Sample:
+    return Sample(0, reachable=True, round_trip_us=1, jitter_us=0, loss_ppm=0, bandwidth_bits=bandwidth_bits)
+
+
 def test_confidence_falls_with_scatter_and_with_age_but_never_to_nothing() -> None:
     """Three equal samples are certain; scattered ones and old ones are not."""
 
     def of(*widths: int) -> int:
-        samples = [Sample(0, reachable=True, round_trip_us=1, jitter_us=0, loss_ppm=0, bandwidth_bits=w) for w in widths]
-        return estimate(samples).confidence_ppm
+        return estimate([one(width) for width in widths]).confidence_ppm
 
     assert of(100, 100, 100) == 1_000_000
     assert of(90, 100, 110) == 800_000
@@ -148,8 +151,11 @@ def test_confidence_falls_with_scatter_and_with_age_but_never_to_nothing() -> No
     assert aged_confidence(1_000_000, age_ms=10**9, half_life_ms=600) == 50_000
 
 
-@pytest.mark.parametrize(("bits", "was", "now"), [(69, False, True), (71, False, False), (84, True, True), (86, True, False)])
-def test_the_verdict_has_hysteresis_between_seventy_and_eighty_five_percent(bits: int, was: bool, now: bool) -> None:  # noqa: FBT001  rows of a table
+VERDICTS = [(69, False, True), (71, False, False), (84, True, True), (86, True, False)]
+
+
+@pytest.mark.parametrize(("bits", "was", "now"), VERDICTS)
+def test_the_verdict_has_hysteresis_between_seventy_and_eighty_five_percent(bits: int, was: bool, now: bool) -> None:
     """Between the bounds the verdict stays what it was."""
-    found = estimate([Sample(0, reachable=True, round_trip_us=1, jitter_us=0, loss_ppm=0, bandwidth_bits=bits)])
+    found = estimate([one(bits)])
     assert is_degraded(found, baseline_bits=100, baseline_us=1, was=was) is now

@@ -14,8 +14,9 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeVar
 
 from evenflow.core.errors import FieldRefused
+from evenflow.events.documents import forms
 
-Reader = Callable[[object], Any]
+Reader = forms.Reader
 Problem = tuple[str, str]
 T = TypeVar("T")
 
@@ -28,8 +29,8 @@ IDS_MAX: Final = 1_024
 
 ID_GRAMMAR: Final = "[a-z0-9][a-z0-9._-]{0,127}"
 _ID = re.compile(rf"{ID_GRAMMAR}\Z")
-_LABEL_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
+_LABEL_KEY = "[A-Za-z0-9][A-Za-z0-9._/-]{0,127}"
+_VARIABLE = "[A-Za-z_][A-Za-z0-9_]{0,127}"
 _PRINTABLE_KEY = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9._$/-]{0,63}\Z")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _UNCARRIED = re.compile("[\x00\ud800-\udfff]")
@@ -104,6 +105,26 @@ def read_map(value: object, readers: Mapping[str, Reader]) -> dict[str, Any]:
     return result
 
 
+def map_of(
+    readers: Mapping[str, Reader], *required: str, rules: tuple[Mapping[str, Any], ...] = ()
+) -> Callable[[Callable[[dict[str, Any]], T]], Callable[[object], T]]:
+    """Make a reader of maps out of what builds a value from the fields that were given.
+
+    `rules` say for the published schema what the builder refuses beyond its fields.
+    """
+
+    def decorate(build: Callable[[dict[str, Any]], T]) -> Callable[[object], T]:
+        def read(value: object) -> T:
+            given = read_map(value, readers)
+            if required:
+                require(given, *required)
+            return build(given)
+
+        return forms.described(read, forms.Fields(readers, required, rules))
+
+    return decorate
+
+
 def parsed(reader: Callable[[object], T], document: object) -> T:
     """Read a whole document; raises FieldRefused for its first problem."""
     try:
@@ -155,12 +176,13 @@ def read_list(value: object, reader: Reader, count_max: int) -> tuple[Any, ...]:
 
 def list_of(reader: Reader, count_max: int = IDS_MAX) -> Reader:
     """Make a reader of lists out of a reader of entries."""
-    return lambda value: read_list(value, reader, count_max)
+    return forms.described(lambda value: read_list(value, reader, count_max), forms.Items(reader, 0, count_max))
 
 
 # --- text ---------------------------------------------------------------------------------------------------------
 
 
+@forms.takes(forms.Pattern(ID_GRAMMAR))
 def read_id(value: object) -> str:
     """Read an id of the one grammar all ids share."""
     if type(value) is str and _ID.match(value):
@@ -172,6 +194,7 @@ def read_id(value: object) -> str:
     refuse("must be an id: small letters a-z, digits, '.', '_' and '-', beginning with a letter or digit")
 
 
+@forms.takes(forms.Truth())
 def read_bool(value: object) -> bool:
     """Read true or false, and nothing that merely looks so."""
     if isinstance(value, bool):
@@ -189,7 +212,7 @@ def one_of(*choices: str) -> Reader:
             return value
         refuse(f"must be one of {listing}")
 
-    return read
+    return forms.described(read, forms.Choice(choices))
 
 
 def text(bytes_max: int, *, lines: bool = False, empty: bool = True) -> Reader:
@@ -215,11 +238,12 @@ def text(bytes_max: int, *, lines: bool = False, empty: bool = True) -> Reader:
             refuse("must not be empty")
         return str(value)
 
-    return read
+    return forms.described(read, forms.Text(bytes_max, lines, empty))
 
 
-def pairs(key_pattern: re.Pattern[str], key_rule: str, reader: Reader, count_max: int) -> Reader:
+def pairs(key_grammar: str, key_rule: str, reader: Reader, count_max: int) -> Reader:
     """Make a reader of free maps: name to value, sorted by name, so that order never tells two equal maps apart."""
+    key_pattern = re.compile(rf"{key_grammar}\Z")
 
     def read(value: object) -> tuple[tuple[str, Any], ...]:
         if not isinstance(value, dict):
@@ -241,7 +265,7 @@ def pairs(key_pattern: re.Pattern[str], key_rule: str, reader: Reader, count_max
         result.sort()
         return tuple(result)
 
-    return read
+    return forms.described(read, forms.Pairs(key_grammar, reader, count_max))
 
 
 #: Labels: at most 64, names of at most 128 characters, values of at most 1,024 bytes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from evenflow.core.fleet.description import DatasetCopy, DatasetDescription, LinkDescription, SiteDescription
 from evenflow.events.documents import fields as f
@@ -27,15 +27,15 @@ SITE_FIELDS: Final[dict[str, f.Reader]] = {
 _SITE_KEPT_AS: Final = {"latitude": "latitude_micro", "longitude": "longitude_micro", "upload": "upload_bits"}
 
 
-def _read_site(value: object) -> SiteDescription:
-    given = f.read_map(value, SITE_FIELDS)
-    f.require(given, "id")
+@f.map_of(SITE_FIELDS, "id")
+def read_site(given: dict[str, Any]) -> SiteDescription:
+    """Read a site, or say all that is wrong with it."""
     return SiteDescription(**{_SITE_KEPT_AS.get(name, name): entry for name, entry in given.items()})
 
 
 def parse_site(document: object) -> SiteDescription:
     """Read a site. Raises FieldRefused for the first problem."""
-    return f.parsed(_read_site, document)
+    return f.parsed(read_site, document)
 
 
 LINK_FIELDS: Final[dict[str, f.Reader]] = {
@@ -57,9 +57,9 @@ _LINK_KEPT_AS: Final = {
 }
 
 
-def _read_link(value: object) -> LinkDescription:
-    given = f.read_map(value, LINK_FIELDS)
-    f.require(given, "from", "to", "bandwidth")
+@f.map_of(LINK_FIELDS, "from", "to", "bandwidth")
+def read_link(given: dict[str, Any]) -> LinkDescription:
+    """Read a link, or say all that is wrong with it."""
     if given["from"] == given["to"]:
         raise f.FieldProblem(below=[("to", "is where the link begins; a link joins two sites")])
     return LinkDescription(**{_LINK_KEPT_AS.get(name, name): entry for name, entry in given.items()})
@@ -67,15 +67,14 @@ def _read_link(value: object) -> LinkDescription:
 
 def parse_link(document: object) -> LinkDescription:
     """Read a link. Raises FieldRefused for the first problem."""
-    return f.parsed(_read_link, document)
+    return f.parsed(read_link, document)
 
 
 _COPY_FIELDS: Final[dict[str, f.Reader]] = {"site": f.read_id, "authoritative": f.read_bool}
 
 
-def _read_copy(value: object) -> DatasetCopy:
-    given = f.read_map(value, _COPY_FIELDS)
-    f.require(given, "site")
+@f.map_of(_COPY_FIELDS, "site")
+def _read_copy(given: dict[str, Any]) -> DatasetCopy:
     return DatasetCopy(**given)
 
 
@@ -87,9 +86,9 @@ DATASET_FIELDS: Final[dict[str, f.Reader]] = {
 }
 
 
-def _read_dataset(value: object) -> DatasetDescription:
-    given = f.read_map(value, DATASET_FIELDS)
-    f.require(given, "id", "size")
+@f.map_of(DATASET_FIELDS, "id", "size")
+def read_dataset(given: dict[str, Any]) -> DatasetDescription:
+    """Read a dataset, or say all that is wrong with it."""
     copies: tuple[DatasetCopy, ...] = given.get("copies", ())
     sites = [copy.site for copy in copies]
     for index, site in enumerate(sites):
@@ -100,4 +99,4 @@ def _read_dataset(value: object) -> DatasetDescription:
 
 def parse_dataset(document: object) -> DatasetDescription:
     """Read a dataset. Raises FieldRefused for the first problem."""
-    return f.parsed(_read_dataset, document)
+    return f.parsed(read_dataset, document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from evenflow.core.fleet.catalogue import MODELS
 from evenflow.core.fleet.description import UNNAMED_MODEL, DeviceGroup, NodeDescription, Slice
@@ -15,9 +15,8 @@ SLICES_MAX: Final = 64
 _SLICE_FIELDS: Final[dict[str, f.Reader]] = {"profile": f.read_id, "count": q.integer(1, 1_000)}
 
 
-def _read_slice(value: object) -> Slice:
-    given = f.read_map(value, _SLICE_FIELDS)
-    f.require(given, "profile", "count")
+@f.map_of(_SLICE_FIELDS, "profile", "count")
+def _read_slice(given: dict[str, Any]) -> Slice:
     return Slice(given["profile"], given["count"])
 
 
@@ -30,8 +29,8 @@ DEVICE_FIELDS: Final[dict[str, f.Reader]] = {
 }
 
 
-def _read_devices(value: object) -> DeviceGroup | None:
-    given = f.read_map(value, DEVICE_FIELDS)
+@f.map_of(DEVICE_FIELDS)
+def _read_devices(given: dict[str, Any]) -> DeviceGroup | None:
     count = given.get("count", 1 if given else 0)
     if not count:
         return None
@@ -70,17 +69,17 @@ _KEPT_AS: Final = {
 }
 
 
-def _read_node(value: object) -> NodeDescription:
-    given = f.read_map(value, FIELDS)
-    f.require(given, "id", "site")
+@f.map_of(FIELDS, "id", "site")
+def read_node(given: dict[str, Any]) -> NodeDescription:
+    """Read a node description, or say all that is wrong with it."""
     return NodeDescription(**{_KEPT_AS.get(name, name): entry for name, entry in given.items()})
 
 
 def parse_node(document: object) -> NodeDescription:
     """Read a node description. Raises FieldRefused for the first problem."""
-    return f.parsed(_read_node, document)
+    return f.parsed(read_node, document)
 
 
 def node_problems(document: object) -> list[f.Problem]:
     """List every problem of a node description."""
-    return f.problems_of(_read_node, document)
+    return f.problems_of(read_node, document)

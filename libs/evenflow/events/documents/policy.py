@@ -11,6 +11,7 @@ from typing import Any, Final
 from evenflow.core.placement.policy import DEFAULT_POLICY, SCORE_WEIGHTS_PPM, Policy, Room
 from evenflow.core.units import MICRO, decimal_text
 from evenflow.events.documents import fields as f
+from evenflow.events.documents import forms
 from evenflow.events.documents import quantities as q
 from evenflow.events.documents.task_specification import canonical_body
 
@@ -19,10 +20,13 @@ _span = q.scaled(1_000, low=1)
 _ratio = q.scaled(MICRO, high=1_000 * MICRO)
 _amount = q.scaled(1_000)
 _PERCENT: Final = re.compile(r"(?P<number>[0-9.]{1,10})%\Z")
-_CURRENCY: Final = re.compile(r"[A-Z]{3}\Z")
+_PERCENT_GRAMMAR: Final = r"(100(\.0{1,6})?|[1-9]?[0-9](\.[0-9]{1,4}0{0,4})?)%"
+_CURRENCY_GRAMMAR: Final = "[A-Z]{3}"
+_CURRENCY: Final = re.compile(rf"{_CURRENCY_GRAMMAR}\Z")
 BACKOFF_MAX_MS: Final = 86_400_000
 
 
+@forms.takes(forms.Either((forms.form_of(_amount), forms.Pattern(_PERCENT_GRAMMAR))))
 def _read_room(value: object) -> Room:
     match = _PERCENT.match(value) if isinstance(value, str) else None
     if match is None:
@@ -31,14 +35,19 @@ def _read_room(value: object) -> Room:
     return Room(share_ppm=share)
 
 
+@forms.takes(forms.Pattern(_CURRENCY_GRAMMAR))
 def _read_currency(value: object) -> str:
     if not isinstance(value, str) or not _CURRENCY.match(value):
         f.refuse("must be the three capital letters of a currency")
     return value
 
 
+_read_pause = q.scaled(1_000, low=1, high=BACKOFF_MAX_MS)
+
+
+@forms.takes(forms.Items(_read_pause, 2, 2))
 def _read_backoff(value: object) -> tuple[int, int]:
-    bounds = f.read_list(value, q.scaled(1_000, low=1, high=BACKOFF_MAX_MS), 2)
+    bounds = f.read_list(value, _read_pause, 2)
     if len(bounds) != 2 or bounds[0] > bounds[1]:
         f.refuse("must be two durations: the first wait, and the longest")
     return bounds[0], bounds[1]
@@ -51,7 +60,8 @@ _CHARGES: Final[dict[str, f.Reader]] = dict.fromkeys(
 
 
 def _map_of(readers: Mapping[str, f.Reader]) -> f.Reader:
-    return lambda value: f.read_map(value, readers)
+    """Read a map and keep it as it is: it is merged later."""
+    return f.map_of(readers)(dict)
 
 
 _HEADROOM: Final[dict[str, dict[str, f.Reader]]] = {
@@ -92,17 +102,18 @@ _FIELDS: Final[dict[str, f.Reader]] = {
     "name": f.read_id,
     **{section: _map_of(readers) for section, readers in SECTIONS.items()},
 }
+read_policy: Final = _map_of(_FIELDS)
 _KEPT_AS: Final = {"margin": "margin_ppm", "memory_growth": "memory_growth_ppm"}
 
 
 def parse_policy(document: object, base: Policy = DEFAULT_POLICY) -> Policy:
     """Read a policy document over `base`. Raises FieldRefused for the first problem."""
-    return f.parsed(lambda value: _merged(f.read_map(value, _FIELDS), base), document)
+    return f.parsed(lambda value: _merged(read_policy(value), base), document)
 
 
 def policy_problems(document: object) -> list[f.Problem]:
     """List every problem of a policy document."""
-    return f.problems_of(_map_of(_FIELDS), document)
+    return f.problems_of(read_policy, document)
 
 
 def _merged(given: dict[str, Any], base: Policy) -> Policy:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final, Self
 
 from evenflow.core import units
+from evenflow.events.documents import forms
 from evenflow.events.documents.fields import FieldProblem, Reader, nature, refuse
 
 #: Longest text of a quantity, in characters: 2**53 with its places and unit is far below.
@@ -41,7 +42,7 @@ def integer(low: int, high: int) -> Reader:
             return value
         return _rare_integer(value, low, high)
 
-    return read
+    return forms.described(read, forms.Whole(low, high))
 
 
 def _rare_integer(value: object, low: int, high: int) -> int:
@@ -89,7 +90,7 @@ def scaled(scale: int, *, low: int = 0, high: int = units.QUANTITY_MAX) -> Reade
             refuse(f"must be from {units.decimal_text(low, scale)} to {units.decimal_text(high, scale)}")
         return number
 
-    return read
+    return forms.described(read, forms.Decimal(scale, low, high))
 
 
 def milli_written(value: int) -> int | str:
@@ -115,7 +116,7 @@ def degrees(limit: int) -> Reader:
             return -int(read_size(value[1:]))
         return int(read_size(value))
 
-    return read
+    return forms.described(read, forms.Decimal(units.MICRO, 0, limit * units.MICRO, signed=True))
 
 
 @functools.lru_cache(maxsize=1_024)
@@ -150,7 +151,7 @@ def size(low: int = 0) -> Reader:
             refuse("must be above zero")
         return number
 
-    return read
+    return forms.described(read, forms.Amount(units.SIZES, low, units.QUANTITY_MAX))
 
 
 def rate(low: int = 1) -> Reader:
@@ -162,9 +163,10 @@ def rate(low: int = 1) -> Reader:
             refuse("must be above zero")
         return number
 
-    return read
+    return forms.described(read, forms.Amount(units.RATES, low, units.QUANTITY_MAX))
 
 
+@forms.takes(forms.Money(units.MICRO, units.QUANTITY_MAX))
 def read_money(value: object) -> int:
     """Read money, always text so that no program on its way rounds it, as micro-units."""
     if not isinstance(value, str):

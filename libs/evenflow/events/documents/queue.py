@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from evenflow.core.queueing.description import ROOT, Limits, QueueDescription
 from evenflow.events.documents import fields as f
@@ -16,13 +17,13 @@ LIMIT_FIELDS: Final[dict[str, f.Reader]] = {
 }
 
 
-def _read_limits(value: object) -> Limits:
-    given = f.read_map(value, LIMIT_FIELDS)
+@f.map_of(LIMIT_FIELDS)
+def _read_limits(given: dict[str, Any]) -> Limits:
     return Limits(given.get("cpu"), given.get("memory"), given.get("disk"), given.get("devices"))
 
 
-def _read_guarantee(value: object) -> Limits:
-    given = f.read_map(value, LIMIT_FIELDS)
+@f.map_of(LIMIT_FIELDS)
+def _read_guarantee(given: dict[str, Any]) -> Limits:
     return Limits(given.get("cpu", 0), given.get("memory", 0), given.get("disk", 0), given.get("devices", 0))
 
 
@@ -41,9 +42,15 @@ FIELDS: Final[dict[str, f.Reader]] = {
 _KEPT_AS: Final = {"weight": "weight_milli", "budget": "budget_micro"}
 
 
-def _read_queue(value: object) -> QueueDescription:
-    given = f.read_map(value, FIELDS)
-    f.require(given, "id")
+#: Beyond the fields: root is above all, so it has no parent.
+_RULES: Final[tuple[Mapping[str, Any], ...]] = (
+    {"not": {"properties": {"id": {"const": ROOT}}, "required": ["id", "parent"]}},
+)
+
+
+@f.map_of(FIELDS, "id", rules=_RULES)
+def read_queue(given: dict[str, Any]) -> QueueDescription:
+    """Read a queue, or say all that is wrong with it."""
     if given["id"] == ROOT:
         if "parent" in given:
             raise f.FieldProblem(below=[("parent", "can't be given to root, which is above all")])
@@ -55,4 +62,4 @@ def _read_queue(value: object) -> QueueDescription:
 
 def parse_queue(document: object) -> QueueDescription:
     """Read a queue. Raises FieldRefused for the first problem."""
-    return f.parsed(_read_queue, document)
+    return f.parsed(read_queue, document)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from evenflow.core.demand.task import (
     NEVER,
@@ -28,6 +28,7 @@ from evenflow.core.demand.task import (
 )
 from evenflow.core.errors import FieldRefused
 from evenflow.events.documents import fields as f
+from evenflow.events.documents import forms
 from evenflow.events.documents import quantities as q
 
 MEMBERS_MAX: Final = 16_384
@@ -59,8 +60,19 @@ _DEVICE_FIELDS: Final[dict[str, f.Reader]] = {
 }
 
 
-def _read_devices(value: object) -> Devices:
-    given = f.read_map(value, _DEVICE_FIELDS)
+#: Beyond the fields: whole devices or a share, and no wish about devices that asks for none.
+_NO_MEMORY: Final = {"anyOf": [{"const": 0}, {"type": "string", "pattern": r"^0(\.0+)?\s?([kMGTP]?B|[KMGTP]iB)?$"}]}
+_ASKING: Final = (
+    {"required": ["share"]},
+    {"required": ["count"], "properties": {"count": {"minimum": 1}}},
+    {"required": ["memory"], "properties": {"count": False, "memory": {"not": _NO_MEMORY}}},
+    {"propertyNames": {"const": "count"}},
+)
+_DEVICE_RULES: Final[tuple[Mapping[str, Any], ...]] = ({"not": {"required": ["count", "share"]}}, {"anyOf": _ASKING})
+
+
+@f.map_of(_DEVICE_FIELDS, rules=_DEVICE_RULES)
+def _read_devices(given: dict[str, Any]) -> Devices:
     if not given:
         return _NO_DEVICES
     count, share, memory = given.get("count"), given.get("share", 0), given.get("memory", 0)
@@ -90,8 +102,8 @@ _RESOURCE_FIELDS: Final[dict[str, f.Reader]] = {
 _ORDINARY: Final = Resources()
 
 
-def _read_resources(value: object) -> Resources:
-    given = f.read_map(value, _RESOURCE_FIELDS)
+@f.map_of(_RESOURCE_FIELDS)
+def _read_resources(given: dict[str, Any]) -> Resources:
     return Resources(
         given.get("cpu", _ORDINARY.cpu_milli),
         given.get("memory", _ORDINARY.memory_bytes),
@@ -104,11 +116,13 @@ _MEMBER_FIELDS: Final[dict[str, f.Reader]] = {"resources": _read_resources}
 _read_member_count = q.integer(1, MEMBERS_MAX)
 
 
-def _read_member(value: object) -> Resources | None:
-    resources: Resources | None = f.read_map(value, _MEMBER_FIELDS).get("resources")
+@f.map_of(_MEMBER_FIELDS)
+def _read_member(given: dict[str, Any]) -> Resources | None:
+    resources: Resources | None = given.get("resources")
     return resources
 
 
+@forms.takes(forms.Either((forms.form_of(_read_member_count), forms.Items(_read_member, 1, MEMBERS_MAX))))
 def _read_members(value: object) -> int | tuple[Resources | None, ...]:
     if not isinstance(value, list):
         count: int = _read_member_count(value)
@@ -123,12 +137,12 @@ def _read_members(value: object) -> int | tuple[Resources | None, ...]:
 _PEAK_FIELDS: Final[dict[str, f.Reader]] = {"at_s": _duration, "bytes": q.size()}
 
 
-def _read_peak(value: object) -> MemoryPeak:
-    given = f.read_map(value, _PEAK_FIELDS)
-    f.require(given, "at_s", "bytes")
+@f.map_of(_PEAK_FIELDS, "at_s", "bytes")
+def _read_peak(given: dict[str, Any]) -> MemoryPeak:
     return MemoryPeak(given["at_s"], given["bytes"])
 
 
+@forms.takes(forms.Either((forms.Choice(("never",)), forms.form_of(_duration))))
 def _read_ready(value: object) -> int:
     if value == "never":
         return NEVER
@@ -146,8 +160,8 @@ _RUN_FIELDS: Final[dict[str, f.Reader]] = {
 }
 
 
-def _read_run(value: object) -> SimulatedRun:
-    given = f.read_map(value, _RUN_FIELDS)
+@f.map_of(_RUN_FIELDS)
+def _read_run(given: dict[str, Any]) -> SimulatedRun:
     return SimulatedRun(
         given.get("work_s", 0),
         given.get("fail_at_s"),
@@ -165,21 +179,20 @@ _ADJACENCY_FIELDS: Final[dict[str, f.Reader]] = {
 }
 
 
-def _read_adjacency(value: object) -> Adjacency:
-    given = f.read_map(value, _ADJACENCY_FIELDS)
-    f.require(given, "level")
+@f.map_of(_ADJACENCY_FIELDS, "level")
+def _read_adjacency(given: dict[str, Any]) -> Adjacency:
     return Adjacency(given["level"], given.get("wait_s", 300_000), given.get("then", "relax"))
 
 
 _GROUP_FIELDS: Final[dict[str, f.Reader]] = {"size": q.integer(1, MEMBERS_MAX), "level": f.one_of(*LEVELS)}
 
 
-def _read_group(value: object) -> Group:
-    given = f.read_map(value, _GROUP_FIELDS)
-    f.require(given, "size", "level")
+@f.map_of(_GROUP_FIELDS, "size", "level")
+def _read_group(given: dict[str, Any]) -> Group:
     return Group(given["size"], given["level"])
 
 
+@forms.takes(forms.Either((forms.Choice(("auto",)), forms.form_of(_span))))
 def _read_every(value: object) -> int | None:
     if value == "auto":
         return None
@@ -195,34 +208,37 @@ _CHECKPOINT_FIELDS: Final[dict[str, f.Reader]] = {
 }
 
 
-def _read_checkpoint(value: object) -> CheckpointWish:
-    given = f.read_map(value, _CHECKPOINT_FIELDS)
+@f.map_of(_CHECKPOINT_FIELDS)
+def _read_checkpoint(given: dict[str, Any]) -> CheckpointWish:
     return CheckpointWish(given.get("every_s"), given.get("cost_s", 0), given.get("size", 0), given.get("parts", 1))
 
 
 _DATA_FIELDS: Final[dict[str, f.Reader]] = {"dataset": f.read_id, "reads": _count}
 
 
-def _read_data(value: object) -> DataRead:
-    given = f.read_map(value, _DATA_FIELDS)
-    f.require(given, "dataset")
+@f.map_of(_DATA_FIELDS, "dataset")
+def _read_data(given: dict[str, Any]) -> DataRead:
     return DataRead(given["dataset"], given.get("reads", 1))
 
 
 _OUTPUT_FIELDS: Final[dict[str, f.Reader]] = {"size": q.size(), "site": f.read_id}
 
 
-def _read_output(value: object) -> Output:
-    given = f.read_map(value, _OUTPUT_FIELDS)
-    f.require(given, "size")
+@f.map_of(_OUTPUT_FIELDS, "size")
+def _read_output(given: dict[str, Any]) -> Output:
     return Output(given["size"], given.get("site"))
 
 
 _LATENCY_FIELDS: Final[dict[str, f.Reader]] = {"class": f.one_of("sensitive", "tolerant"), "near": f.read_id}
 
 
-def _read_latency(value: object) -> Latency:
-    given = f.read_map(value, _LATENCY_FIELDS)
+_LATENCY_RULES: Final[tuple[Mapping[str, Any], ...]] = (
+    {"if": {"properties": {"class": {"const": "sensitive"}}, "required": ["class"]}, "then": {"required": ["near"]}},
+)
+
+
+@f.map_of(_LATENCY_FIELDS, rules=_LATENCY_RULES)
+def _read_latency(given: dict[str, Any]) -> Latency:
     sensitive = given.get("class") == "sensitive"
     if sensitive:
         f.require(given, "near")
@@ -237,8 +253,9 @@ _WHERE_FIELDS: Final[dict[str, f.Reader]] = {
 }
 
 
-def _read_where(value: object) -> Where:
-    return Where(**f.read_map(value, _WHERE_FIELDS))
+@f.map_of(_WHERE_FIELDS)
+def _read_where(given: dict[str, Any]) -> Where:
+    return Where(**given)
 
 
 # --- the task -----------------------------------------------------------------------------------------------------

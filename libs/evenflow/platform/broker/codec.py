@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
 
-from evenflow.core.errors import EvenflowError, FieldRefused
+from evenflow.core.errors import EvenflowError, FieldRefused, Refused
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events.contract import Contract
 from evenflow.events.contracts.tasks import TaskSubmitted
-from evenflow.events.envelope import AgentStamp, Envelope, dataschema_of, derived_id, from_headers, to_headers
+from evenflow.events.envelope import (
+    AVRO_CONTENT_TYPE,
+    JSON_CONTENT_TYPE,
+    AgentStamp,
+    Envelope,
+    dataschema_of,
+    derived_id,
+    from_headers,
+    to_headers,
+)
 from evenflow.events.keys import key_of
 from evenflow.events.streams import Stream
 from evenflow.events.types import CONTRACTS
@@ -83,6 +92,34 @@ class Encoded:
     headers: list[tuple[str, bytes]]
 
 
+class Wire(Protocol):
+    """How bodies are written. Reading needs no setting: each record's content type says how it was written."""
+
+    def write(self, body: Contract) -> tuple[bytes, str]:
+        """A body as bytes, and their content type."""
+
+
+class JsonWire:
+    """Bodies as JSON: the default."""
+
+    def write(self, body: Contract) -> tuple[bytes, str]:
+        return body_bytes(body), JSON_CONTENT_TYPE
+
+
+JSON: Final[Wire] = JsonWire()
+
+
+def make_wire(name: str) -> Wire:
+    """The wire of a setting's name, `json` or `avro`. Raises Refused for another name."""
+    if name == "json":
+        return JSON
+    if name == "avro":
+        from evenflow.platform.broker.avro import avro_wire
+
+        return avro_wire()
+    raise Refused(f"{name!r} is no wire: use json or avro")
+
+
 def body_bytes(body: Contract) -> bytes:
     """The JSON of a body; a submission's own bytes as they are."""
     if isinstance(body, TaskSubmitted):
@@ -90,8 +127,8 @@ def body_bytes(body: Contract) -> bytes:
     return bytes(body.__pydantic_serializer__.to_json(body))
 
 
-def encode(fact: Fact, *, source: str, now_ms: int, new_id: str = "") -> Encoded:
-    """A fact as key, value and headers.
+def encode(fact: Fact, *, source: str, now_ms: int, new_id: str = "", wire: Wire = JSON) -> Encoded:
+    """A fact as key, value and headers; `wire` decides how the body is written.
 
     Without `fact.id` the id is derived from the cause, so that the same fact published again after a crash carries the
     same id; without a cause it is `new_id`.
@@ -103,6 +140,7 @@ def encode(fact: Fact, *, source: str, now_ms: int, new_id: str = "") -> Encoded
     cause = fact.cause.envelope if fact.cause is not None else None
     event_type = str(body.TYPE) if body is not None else _tombstone_type(fact.stream)
     identity = fact.id or (derived_id(cause.id, event_type, key) if cause is not None else new_id)
+    value, content_type = wire.write(body) if body is not None else (None, JSON_CONTENT_TYPE)
     envelope = Envelope(
         id=identity,
         type=event_type,
@@ -115,8 +153,8 @@ def encode(fact: Fact, *, source: str, now_ms: int, new_id: str = "") -> Encoded
         tenant=getattr(body, "tenant", ""),
         traceparent=fact.traceparent or (cause.traceparent if cause is not None else ""),
         stamp=fact.stamp,
+        content_type=content_type,
     )
-    value = body_bytes(body) if body is not None else None
     return Encoded(topic=fact.stream.name, key=key.encode(), value=value, headers=to_headers(envelope))
 
 
@@ -145,7 +183,7 @@ def _decode(record: Record, stream: Stream) -> Received:
     elif envelope.type in CONTRACTS:
         if envelope.type not in stream.carries:
             raise FieldRefused("headers.ce_type", f"{envelope.type} does not travel on {stream.name}")
-        body = read_body(envelope.type, value)
+        body = read_body(envelope.type, value, envelope.content_type)
         wanted = key_of(body)
         if wanted is not None and wanted != key:
             raise FieldRefused("key", f"is {key[:200]!r} but the body belongs to {wanted!r}")
@@ -161,17 +199,26 @@ def _decode(record: Record, stream: Stream) -> Received:
     )
 
 
-def read_body(event_type: str, value: bytes) -> Contract:
+def read_body(event_type: str, value: bytes, content_type: str = JSON_CONTENT_TYPE) -> Contract:
     """The body of a known type; FieldRefused names the first wrong field."""
+    if content_type == AVRO_CONTENT_TYPE:
+        from evenflow.platform.broker.avro import avro_wire
+
+        return avro_wire().read(event_type, value)
     if event_type == EventType.TASK_SUBMITTED:
         return TaskSubmitted(raw=value)
     contract = CONTRACTS[event_type]
     try:
         return contract.__pydantic_validator__.validate_json(value)  # type: ignore[no-any-return]  # typed by the table
     except ValidationError as error:
-        first: dict[str, Any] = dict(error.errors(include_url=False, include_input=False, include_context=False)[0])
-        path = ".".join(str(step) for step in first.get("loc", ()))
-        raise FieldRefused(path or "value", str(first.get("msg", "is not valid"))) from None
+        raise refused(error) from None
+
+
+def refused(error: ValidationError) -> FieldRefused:
+    """The first wrong field of a body, by its path."""
+    first: dict[str, Any] = dict(error.errors(include_url=False, include_input=False, include_context=False)[0])
+    path = ".".join(str(step) for step in first.get("loc", ()))
+    return FieldRefused(path or "value", str(first.get("msg", "is not valid")))
 
 
 def _key_text(key: bytes | None) -> str:

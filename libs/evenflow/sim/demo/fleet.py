@@ -1,8 +1,8 @@
 """The fleet of the demo: real nodes, cut so that each site's isolated offered load is what the scene asks for.
 
 load = Σ demand × duration / (capacity × 6 h), of devices or of cores, whichever is larger. A site takes one 8-device
-node first, then nodes in an order drawn by name, as long as its capacity stays below what the load asks; the last one is
-the node that comes closest.
+node first, then nodes in an order drawn by name, as long as its capacity stays below what the load asks; the last
+one is the node that comes closest.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 What is recorded and what is made up: nodes, tasks, durations, links, link prices and the prices of T4 and V100 are
 recorded; homes are drawn by a seeded hash; dataset sizes, the other device prices and the checkpoint interval are
-synthetic, by one fixed rule each. The trace does not say how fast a device is for a task, so all devices count as equally
-fast: their models carry the trace's own names, which the catalogue does not know.
+synthetic, by one fixed rule each. The trace does not say how fast a device is for a task, so all devices count as
+equally fast: their models carry the trace's own names, which the catalogue does not know.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Published schemas of everything that travels, derived from the contracts and the strict doors."""
