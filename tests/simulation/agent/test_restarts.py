@@ -271,3 +271,23 @@ def test_a_revoked_node_ends_everything_and_its_agent(play):
         assert world.machine.processes() == {}
 
     play(main)
+
+
+def test_contact_that_comes_back_is_noticed_at_once_by_what_hangs(play):
+    """Proves that a poll which hangs since the cut is made anew with the first heartbeat that gets through."""
+
+    async def main(world):
+        await world.run()
+        await world.desire(world.desired(specification={"run": {"work_s": 300}}))
+        await world.at(50)
+        world.hang = True
+        await world.at(90)
+        world.hang = False
+        await world.desire(world.desired(wish=Wish.RECLAIM, cause=Cause.NODE_LOST))
+        await world.at(200)
+
+    world = play(main)
+    reclaimed = next(at for at, kind in world.receipts() if kind == "reclaimed")
+    assert 90 < reclaimed < 100
+    beats = [at for at, kind, _ in world.said(streams.TELEMETRY) if kind == "node.heartbeat"]
+    assert min(at for at in beats if at > 90) < 98

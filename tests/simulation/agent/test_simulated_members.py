@@ -219,7 +219,7 @@ def test_a_broken_device_ends_what_runs_on_it_and_the_heartbeat_says_so_at_once(
 
     world = play(main)
     assert _figures(world)[:2] == ("failed", Cause.DEVICE_BROKEN)
-    states = {at: [device.state for device in body.devices] for at, _, body in world.said(streams.TELEMETRY)[1:]}
+    states = {at: list(body.device_states) for at, _, body in world.said(streams.TELEMETRY)[1:]}
     assert states[20.5] == ["broken", "ok"]
 
 
@@ -259,4 +259,4 @@ def test_raw_readings_replace_what_the_agent_works_out(play):
 
     beats = [body for _, kind, body in play(main).said(streams.TELEMETRY) if kind == "node.heartbeat"]
     assert [beat.cpu_used_milli for beat in beats] == [0, 63_000, 0]
-    assert [len(beat.devices) for beat in beats] == [2, 2, 0]
+    assert [len(beat.device_states) for beat in beats] == [2, 2, 0]
