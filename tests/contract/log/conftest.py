@@ -154,8 +154,9 @@ class EmbeddedCluster(Cluster):
         super().__init__(url)
         self.clock = self.log.clock
 
-    def process(self) -> EmbeddedTransport:
-        return EmbeddedTransport(self.log, clock=self.log.clock, ids=CountedIds(), transaction_timeout_ms=300)
+    def process(self, transaction_timeout_ms: int = 30_000) -> EmbeddedTransport:
+        clock, ids = self.log.clock, CountedIds()
+        return EmbeddedTransport(self.log, clock=clock, ids=ids, transaction_timeout_ms=transaction_timeout_ms)
 
 
 def _cluster(url: str) -> Cluster:
