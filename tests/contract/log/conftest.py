@@ -19,7 +19,7 @@ import pytest
 
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.factory import make_transport, make_log
+from evenflow.platform.broker.factory import make_log, make_transport
 
 _numbers = itertools.count(1)
 _run = f"{os.getpid():x}"
