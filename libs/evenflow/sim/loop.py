@@ -221,7 +221,9 @@ class VirtualLoop(PrivateParts):
         if not ready and not self._advance():
             return
         if self.callback_count - self._moment_began > CALLBACKS_PER_MOMENT_MAX:
-            raise Stuck(f"time stands still at {self._seconds:.3f} s: {CALLBACKS_PER_MOMENT_MAX} callbacks in one moment")
+            raise Stuck(
+                f"time stands still at {self._seconds:.3f} s: {CALLBACKS_PER_MOMENT_MAX} callbacks in one moment"
+            )
         if self._interleaving is not None and len(ready) > 1:
             self._interleave(ready, self._interleaving)
         for _ in range(len(ready)):

@@ -154,7 +154,12 @@ QUEUE: Final = Form(
         Field("lending_limit", AMOUNTS.partial(), "most it lends", default={}, status="planned"),
         Field("limit", AMOUNTS.partial(), "most it may use, met exactly", default={}),
         Field("weight", kinds.NUMBER, "its part among its siblings", default=1),
-        Field("order", kinds.choice("default", "strict"), "whether the first waiting task holds back others", default="default"),
+        Field(
+            "order",
+            kinds.choice("default", "strict"),
+            "whether the first waiting task holds back others",
+            default="default",
+        ),
         Field("waiting_limit", kinds.integer(0, 1_000_000), "most tasks that may wait"),
         Field("budget", kinds.MONEY, "most it may spend", status="planned"),
     ),
