@@ -72,82 +72,99 @@ def chain_is_whole(lines):
     return True
 
 
-def world(path):  # noqa: C901  one branch per kind of record
-    """The figures of one world, and each site's isolated offered load."""
-    nodes, tasks, submitted, started, held, begun = {}, {}, {}, {}, {}, {}
-    runs, refused, ledger, seen = [], {}, defaultdict(list), defaultdict(int)
-    assigned = set()
-    money = {"bytes": 0, "cost_micro": 0, "predicted_gain_ms": 0, "actual_gain_ms": 0}
-    finished = 0.0
-    for kind, t, value in events(path):
+class World:
+    """What one pass over a world's events leaves behind."""
+
+    def __init__(self):
+        self.nodes, self.tasks, self.submitted, self.started = {}, {}, {}, {}
+        self.held, self.begun, self.refused = {}, {}, {}
+        self.runs, self.assigned = [], set()
+        self.ledger, self.seen = defaultdict(list), defaultdict(int)
+        self.money = {"bytes": 0, "cost_micro": 0, "predicted_gain_ms": 0, "actual_gain_ms": 0}
+        self.finished = 0.0
+
+    def take(self, kind, t, value):
+        """Take one event."""
         if kind == "node.registered":
-            nodes[value["node"]] = value["document"]
+            self.nodes[value["node"]] = value["document"]
         elif kind == "task.submitted":
-            tasks[value["id"]] = value
-            submitted.setdefault(value["id"], t)
+            self.tasks[value["id"]] = value
+            self.submitted.setdefault(value["id"], t)
         elif kind == "task.queued" and value.get("crossing"):
-            refused[value["task"]] = value["crossing"]["gain_ms"]
+            self.refused[value["task"]] = value["crossing"]["gain_ms"]
         elif kind == "task.assigned":
-            assigned.add(value["task"])
+            self.assigned.add(value["task"])
             key = (value["task"], value["attempt"])
-            held[key] = sum(d["milli"] for m in value["members"] for d in m["devices"])
-            seen["taken"] += bool(value.get("crossing") and value["crossing"]["taken"])
+            self.held[key] = sum(d["milli"] for m in value["members"] for d in m["devices"])
+            self.seen["taken"] += bool(value.get("crossing") and value["crossing"]["taken"])
         elif kind == "attempt.started":
-            started.setdefault(value["task"], t)
-            begun.setdefault((value["task"], value["attempt"]), t)
-            seen["resumed_attempts"] += value["resumed_progress_ms"] > 0
-            seen["resumed_work_s"] += value["resumed_progress_ms"] // 1000
+            self.started.setdefault(value["task"], t)
+            self.begun.setdefault((value["task"], value["attempt"]), t)
+            self.seen["resumed_attempts"] += value["resumed_progress_ms"] > 0
+            self.seen["resumed_work_s"] += value["resumed_progress_ms"] // 1000
         elif kind in ("task.requeued", "task.ended"):
-            use = value.get("use")
-            if use:
-                seen["lost_attempts"] += use["end"] == "lost"
-                key = (value["task"], use["attempt"])
-                if key in begun:
-                    runs.append((begun[key], t, held.get(key, 0)))
-            if kind == "task.ended":
-                seen["succeeded"] += value["end"] == "succeeded"
-                finished = max(finished, t)
+            self.end(kind, t, value)
         elif kind == "transfer.finished":
-            money["bytes"] += value["counted_bytes"]
+            self.money["bytes"] += value["counted_bytes"]
         elif kind == "crossing.settled":
-            seen["settled"] += 1
-            money["predicted_gain_ms"] += value["predicted"]["gain_ms"]
-            money["actual_gain_ms"] += value["gain_ms"]
+            self.seen["settled"] += 1
+            self.money["predicted_gain_ms"] += value["predicted"]["gain_ms"]
+            self.money["actual_gain_ms"] += value["gain_ms"]
         elif kind in ("charge.recorded", "charge.corrected"):
-            ledger[value["queue"]].append(value)
-            money["cost_micro"] += value["amount_micro"] if value["kind"] == "transfer" else 0
-    counted = {name for name, task in tasks.items() if any(could_hold(task, node) for node in nodes.values())}
+            self.ledger[value["queue"]].append(value)
+            self.money["cost_micro"] += value["amount_micro"] if value["kind"] == "transfer" else 0
+
+    def end(self, kind, t, value):
+        """Take the end of an attempt, and of its task."""
+        use = value.get("use")
+        if use:
+            self.seen["lost_attempts"] += use["end"] == "lost"
+            key = (value["task"], use["attempt"])
+            if key in self.begun:
+                self.runs.append((self.begun[key], t, self.held.get(key, 0)))
+        if kind == "task.ended":
+            self.seen["succeeded"] += value["end"] == "succeeded"
+            self.finished = max(self.finished, t)
+
+
+def world(path):
+    """The figures of one world, and each site's isolated offered load."""
+    w = World()
+    for kind, t, value in events(path):
+        w.take(kind, t, value)
+    counted = {name for name, task in w.tasks.items() if any(could_hold(task, node) for node in w.nodes.values())}
     waits = defaultdict(list)
-    for name in tasks:
-        if name in counted and name in started:
-            waits[tasks[name]["labels"]["home"]].append(started[name] - submitted[name])
-    end = max(submitted.values())
-    capacity = sum(1000 * device_count(node) for node in nodes.values()) * end
-    used = sum(milli * max(0.0, min(until, end) - since) for since, until, milli in runs)
+    for name in w.tasks:
+        if name in counted and name in w.started:
+            waits[w.tasks[name]["labels"]["home"]].append(w.started[name] - w.submitted[name])
+    everybody = mean_p95([wait for home in sorted(waits) for wait in waits[home]])
+    end = max(w.submitted.values())
+    capacity = sum(1000 * device_count(node) for node in w.nodes.values()) * end
+    used = sum(milli * max(0.0, min(until, end) - since) for since, until, milli in w.runs)
     figures = {
-        "submitted": len(tasks),
-        "impossible_at_home": len(tasks) - len(counted),
-        "placed": len(assigned),
-        "succeeded": seen["succeeded"],
-        "wait_mean_s": mean_p95([w for home in sorted(waits) for w in waits[home]])[0],
-        "wait_p95_s": mean_p95([w for home in sorted(waits) for w in waits[home]])[1],
+        "submitted": len(w.tasks),
+        "impossible_at_home": len(w.tasks) - len(counted),
+        "placed": len(w.assigned),
+        "succeeded": w.seen["succeeded"],
+        "wait_mean_s": everybody[0],
+        "wait_p95_s": everybody[1],
         "wait_by_site": {home: mean_p95(waits[home]) for home in sorted(waits)},
         "device_use_pct": round(100 * used / capacity, 2),
-        "lost_attempts": seen["lost_attempts"],
-        "resumed_attempts": seen["resumed_attempts"],
-        "resumed_work_s": seen["resumed_work_s"],
+        "lost_attempts": w.seen["lost_attempts"],
+        "resumed_attempts": w.seen["resumed_attempts"],
+        "resumed_work_s": w.seen["resumed_work_s"],
         "crossings": {
-            "taken": seen["taken"],
-            "settled": seen["settled"],
-            **money,
-            "refused_no_gain": sum(gain <= 0 for gain in refused.values()),
-            "refused_within_margin": sum(gain > 0 for gain in refused.values()),
+            "taken": w.seen["taken"],
+            "settled": w.seen["settled"],
+            **w.money,
+            "refused_no_gain": sum(gain <= 0 for gain in w.refused.values()),
+            "refused_within_margin": sum(gain > 0 for gain in w.refused.values()),
         },
-        "bill_micro": {queue: sum(line["amount_micro"] for line in ledger[queue]) for queue in sorted(ledger)},
-        "bill_chain_whole": all(chain_is_whole(lines) for lines in ledger.values()),
-        "finished_s": finished,
+        "bill_micro": {queue: sum(line["amount_micro"] for line in w.ledger[queue]) for queue in sorted(w.ledger)},
+        "bill_chain_whole": all(chain_is_whole(lines) for lines in w.ledger.values()),
+        "finished_s": w.finished,
     }
-    return figures, {site: load(site, tasks, nodes) for site in sorted({n["site"] for n in nodes.values()})}
+    return figures, {site: load(site, w.tasks, w.nodes) for site in sorted({n["site"] for n in w.nodes.values()})}
 
 
 def load(site, tasks, nodes):

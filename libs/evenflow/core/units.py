@@ -133,6 +133,24 @@ def milli_text(value: int) -> str:
     return decimal_text(value, MILLI)
 
 
+def cores_text(value: int) -> str:
+    """Milli-cores as cores: 1_500 is 1.5 cores."""
+    return f"{milli_text(value)} cores"
+
+
+def devices_text(value: int) -> str:
+    """Milli-devices as devices: 250 is 0.25 devices."""
+    return f"{milli_text(value)} devices"
+
+
+def size_text(value: int) -> str:
+    """Bytes in the largest binary unit that keeps them whole: 2**34 is 16 GiB."""
+    for name, unit in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if value and value % unit == 0:
+            return f"{value // unit} {name}"
+    return f"{value} B"
+
+
 def money_text(value: int) -> str:
     """Micro-units as money with at least two decimals: 1_250_000 is 1.25, 8_000_000 is 8.00."""
     text = decimal_text(value, MICRO)

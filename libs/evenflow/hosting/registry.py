@@ -20,6 +20,8 @@ from evenflow.inventory.main import build as build_inventory
 from evenflow.inventory.settings import InventorySettings
 from evenflow.link_probe.main import build as build_link_probe
 from evenflow.link_probe.settings import LinkProbeSettings
+from evenflow.placement.main import build as build_placement
+from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import Service
 
@@ -39,6 +41,7 @@ SERVICES: Final[dict[str, ServiceKind]] = {
     for kind in (
         ServiceKind("inventory", InventorySettings, build_inventory),
         ServiceKind("link-probe", LinkProbeSettings, build_link_probe),
+        ServiceKind("placement", PlacementSettings, build_placement),
         ServiceKind("billing", BillingSettings, build_billing),
         ServiceKind("checkpoint", CheckpointSettings, build_checkpoint),
         ServiceKind("gateway", GatewaySettings, build_gateway),

@@ -19,7 +19,7 @@ import pytest
 
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.factory import make_log, make_transport
+from evenflow.platform.broker.factory import make_transport, open_log
 
 _numbers = itertools.count(1)
 _run = f"{os.getpid():x}"
@@ -150,7 +150,7 @@ class EmbeddedCluster(Cluster):
 
     def __init__(self, url: str) -> None:
         self.clock = StoppableClock()
-        self.log: EmbeddedLog = make_log(url, clock=self.clock)
+        self.log: EmbeddedLog = open_log(url, clock=self.clock)
         super().__init__(url)
         self.clock = self.log.clock
 

@@ -72,3 +72,16 @@ def test_a_url_that_names_no_log_is_refused_with_the_ways_there_are(url):
     """Proves that a mistyped log is an error that says what to write."""
     with pytest.raises(Refused, match="embedded:/folder or kafka://host:port"):
         make_transport(url, clock=StoppableClock(), ids=CountedIds())
+
+
+async def test_the_whole_registry_of_streams_can_be_provisioned(cluster):
+    """Proves that every topic of the product, dead letters included, has settings that the log takes."""
+    from evenflow.events.streams import topics
+
+    wanted = topics()
+    await cluster.transport.provision(wanted)
+    await cluster.transport.provision(wanted)
+    probe = cluster.consumer()
+    await probe.start()
+    for settings in wanted:
+        assert len(probe.partitions_for_topic(settings.name) or ()) in (settings.partitions, 0)

@@ -14,7 +14,10 @@ from evenflow.core.lifecycle.reasons import Blocker
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one member runs and what it holds there. `devices` are (index on the node, milli) pairs."""
+    """Where one member runs and what it holds there. `devices` are (index on the node, milli) pairs.
+
+    `device_memory_bytes` is held on each of them. `disk_bytes` includes data staged for the member.
+    """
 
     member: int
     node: str
@@ -25,6 +28,7 @@ class Place:
     disk_bytes: int
     price_per_hour_micro: int = 0
     cpu_price_per_hour_micro: int = 0
+    device_memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,10 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One task gets all its members placed. `level` is the topology level that holds a gang."""
+    """One task gets all its members placed. `level` is the smallest topology level that holds a gang, "" if none does.
+
+    `crossing` is set when data moves; `refused_crossing` is one that was weighed against this place and lost.
+    """
 
     demand: Demand
     places: tuple[Place, ...]
@@ -97,6 +104,7 @@ class Placement:
     crossing: Crossing | None = None
     estimate_micro: int = 0
     level: str = ""
+    refused_crossing: Crossing | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,10 @@ class DeviceShare(Part):
 
 
 class MemberPlace(Part):
-    """Where one member runs and what it holds there. Prices are per hour, of a whole device and of one core."""
+    """Where one member runs and what it holds there. Prices are per hour, of a whole device and of one core.
+
+    `device_memory_bytes` is held on each device, `disk_bytes` includes staged data.
+    """
 
     member: Count
     node: Id
@@ -44,6 +47,7 @@ class MemberPlace(Part):
     disk_bytes: Count
     price_per_hour_micro: Count = 0
     cpu_price_per_hour_micro: Count = 0
+    device_memory_bytes: Count = 0
 
 
 class CrossingTerms(Part):

@@ -1,0 +1,1 @@
+"""Rules of a task's life as plain functions: what a failure costs, when it is tried again."""

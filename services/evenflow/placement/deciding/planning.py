@@ -1,0 +1,197 @@
+"""Waiting tasks to the engine and its plan back into the draft: assignments, rejections, refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evenflow.core.lifecycle.attempt import Wish
+from evenflow.core.lifecycle.event_types import EventType
+from evenflow.core.lifecycle.task import TaskState
+from evenflow.core.placement.plan import Crossing, Demand, Placement, Plan, Wait
+from evenflow.placement.deciding import endings
+from evenflow.placement.deciding.capacity import Capacity
+from evenflow.placement.deciding.draft import Draft, place_document
+from evenflow.placement.deciding.neighbours import Neighbours
+from evenflow.placement.deciding.rows import AttemptRow, MemberRow, TaskRow
+
+#: A start waits this many times the expected transfer for its data before it counts as not ready.
+_STAGING_PATIENCE: Final = 4
+
+Engine = Callable[..., Plan]
+
+
+@dataclass(slots=True)
+class Planned:
+    """What came of a plan. `more`: somebody was left out and wants another round at once; `waits`: by task key."""
+
+    more: bool = False
+    wake_ms: int | None = None
+    waits: dict[str, Wait] = dataclasses.field(default_factory=dict)
+    known: list[TaskRow] = dataclasses.field(default_factory=list)
+    stage_us: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+def plan(draft: Draft, capacity: Capacity, engine: Engine) -> Planned:
+    """Try to place what waits. Leaves everything to the next round when capacity came back in this one."""
+    if draft.frees:
+        return Planned(more=bool(draft.fresh) or len(draft.model.waiting) > 0)
+    waiting = draft.model.waiting
+    keys, more, news = waiting.select(draft.settings.round_demands_max, draft.changed, draft.tables.strict_queues)
+    known: list[TaskRow] = []
+    rows = [draft.model.tasks[key] for key in keys]
+    for row in draft.fresh:
+        if row.state is not TaskState.QUEUED or row.not_before_ms > draft.now_ms:
+            continue
+        group = waiting.find(row)
+        if group is not None and waiting.refused(group):
+            known.append(row)
+        else:
+            rows.append(row)
+            news = True
+    if not news:
+        return Planned(more=more, known=known)
+    demands, deferred = _demands(draft, rows)
+    draft.counts.considered = len(demands)
+    result = engine(capacity.snapshot(draft.tables), capacity.queues.snapshot(), demands, draft.policy, draft.now_ms)
+    out = Planned(more or deferred, result.wake_ms, known=known, stage_us=dict(result.stage_us))
+    for placement in result.placements:
+        _assign(draft, placement)
+    for rejection in result.rejections:
+        _reject(draft, rejection.demand, rejection.blocker)
+    _refuse(draft, result.waits, demands, out)
+    return out
+
+
+def _demands(draft: Draft, rows: Sequence[TaskRow]) -> tuple[list[Demand], bool]:
+    """What the engine is asked. Of tasks that must not meet only the first goes in; the others take the next round."""
+    neighbours = Neighbours(draft.model.neighbours, draft.model.tasks)
+    demands: list[Demand] = []
+    deferred = False
+    for row in rows:
+        task = row.task
+        if task is None:
+            raise AssertionError(f"{row.key} waits without a specification")
+        if neighbours.conflicts(task):
+            deferred = True
+            continue
+        neighbours.take(task)
+        newest = row.checkpoints[0] if row.checkpoints else None
+        demands.append(
+            Demand(
+                task=task,
+                sequence=row.sequence,
+                queued_ms=row.queued_ms,
+                not_before_ms=row.not_before_ms,
+                avoid=row.avoid,
+                apart_nodes=neighbours.apart_nodes(task),
+                progress_ms=newest["progress_ms"] if newest else 0,
+                resume_site=newest["site"] if newest else None,
+                resume_bytes=newest["size_bytes"] if newest else 0,
+            )
+        )
+    return demands, deferred
+
+
+def _refuse(draft: Draft, waits: Sequence[Wait], demands: Sequence[Demand], out: Planned) -> None:
+    """Remember which classes do not fit now, and which fitted whole."""
+    waiting = draft.model.waiting
+    refused: dict[int, None] = {}
+    for wait in waits:
+        row = draft.task(wait.demand.task.key)
+        if row is None:
+            continue
+        out.waits[row.key] = wait
+        group = waiting.group_of(row.key) or waiting.group(row)
+        refused[id(group)] = None
+        if wait.crossing is not None:
+            draft.crossings.append(crossing_document(wait.crossing))
+        if not waiting.refused(group):
+            waiting.refuse(group, wait.blockers, never_fits=wait.never_fits)
+    for demand in demands:
+        group_of = waiting.group_of(demand.task.key)
+        if group_of is not None and id(group_of) not in refused:
+            group_of.refused_before = False
+
+
+def _reject(draft: Draft, demand: Demand, blocker: Any) -> None:
+    row = draft.change(demand.task.key)
+    detail = dataclasses.asdict(blocker)
+    needed, available = blocker.needed, blocker.available
+    problem = f"{blocker.reason} {blocker.dimension}: needs {needed}, there is {available}"
+    draft.say(EventType.TASK_REJECTED, row, {"reason": detail, "path": blocker.dimension, "problem": problem})
+    endings.close(draft, row, TaskState.REJECTED)
+    draft.counts.rejected += 1
+
+
+def _assign(draft: Draft, placement: Placement) -> None:
+    """Give a task its places: one more attempt, desired state for every member."""
+    demand = placement.demand
+    row = draft.change(demand.task.key)
+    number = row.attempt + 1
+    members = [
+        MemberRow(
+            place.member, place.node, place.site, place.devices, place.cpu_milli, place.memory_bytes, place.disk_bytes,
+            place.price_per_hour_micro, place.cpu_price_per_hour_micro, place.device_memory_bytes,
+        )
+        for place in placement.places
+    ]  # fmt: skip
+    crossing = crossing_document(placement.crossing) if placement.crossing is not None else None
+    patience_ms = crossing["transfer_in_ms"] * _STAGING_PATIENCE if crossing is not None else 0
+    attempt = AttemptRow(
+        number=number,
+        epoch=draft.epoch,
+        assigned_ms=draft.now_ms,
+        wait_ms=max(0, draft.now_ms - row.queued_ms),
+        members=members,
+        ready_due_ms=draft.now_ms + patience_ms + demand.task.ready_timeout_ms,
+        resume=row.checkpoints,
+        staging=[_staging(read) for read in placement.reads],
+        crossing=crossing,
+    )
+    row.attempt = number
+    row.current = attempt
+    row.not_before_ms = 0
+    row.reasons = []
+    draft.clear_task_alerts(row, list(row.alerts))
+    endings.enter(row, TaskState.STARTING)
+    body: dict[str, Any] = {
+        "pool": draft.model.pool.pool,
+        "epoch": draft.epoch,
+        "round": draft.round,
+        "attempt": number,
+        "generation": number,
+        "members": [place_document(member) for member in members],
+        "wait_ms": attempt.wait_ms,
+        "submitted_ms": row.submitted_ms,
+        "estimate_micro": placement.estimate_micro,
+    }
+    if attempt.resume:
+        body["resume"] = attempt.resume
+    if attempt.staging:
+        body["staging"] = attempt.staging
+    if crossing is not None:
+        body["crossing"] = crossing
+        draft.crossings.append(crossing)
+    draft.say(EventType.TASK_ASSIGNED, row, body)
+    for member in members:
+        draft.want(row, number, member, Wish.RUN)
+    draft.counts.assigned += 1
+
+
+def _staging(read: Any) -> dict[str, Any]:
+    return {
+        "dataset": read.dataset,
+        "from_site": read.from_site,
+        "bytes": read.bytes,
+        "reads": read.reads,
+        "keep_copy": read.keep_copy,
+        "price_micro": read.price_micro,
+    }
+
+
+def crossing_document(crossing: Crossing) -> dict[str, Any]:
+    """The arithmetic of a crossing as events.contracts.placement.CrossingTerms."""
+    return dataclasses.asdict(crossing)

@@ -1,0 +1,138 @@
+"""Level-triggered checks: live attempts against the node table, and tasks whose time has come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from evenflow.core.lifecycle.alerts import Alert
+from evenflow.core.lifecycle.causes import Cause
+from evenflow.core.lifecycle.node import Administration
+from evenflow.core.lifecycle.task import TaskState
+from evenflow.placement.deciding import endings
+from evenflow.placement.deciding.draft import Draft
+from evenflow.placement.deciding.rows import AttemptRow, MemberRow, TaskRow
+
+_LEAVING: Final = {
+    Administration.DRAINING: Cause.DRAINED,
+    Administration.MAINTENANCE: Cause.MAINTENANCE,
+}
+
+
+def check_node(draft: Draft, node: str) -> None:
+    """Compare everything on a node with what is now said of it."""
+    _check_session(draft, node)
+    if draft.tables.gone(node):
+        draft.clear_alert(Alert.NODE_IDENTITY, node)
+    for key in list(draft.model.on_node.get(node, ())):
+        row = draft.task(key)
+        if row is not None:
+            _check_task_on(draft, row, node)
+
+
+def _check_session(draft: Draft, node: str) -> None:
+    """An agent that registers anew starts with a clean slate of failed starts."""
+    row = draft.node(node)
+    session = draft.tables.session_of(node)
+    if row.start_failure_count and row.session and session and row.session != session:
+        draft.change_node(replace(row, start_failure_count=0, closed_ms=0, session=session))
+
+
+def _check_task_on(draft: Draft, row: TaskRow, node: str) -> None:
+    attempt = row.current
+    if attempt is not None and any(m.node == node and not m.state.done for m in attempt.members):
+        _check_attempt(draft, row, attempt, node)
+    if draft.tables.gone(node):
+        _free_what_is_gone(draft, row.key, node)
+
+
+def _check_attempt(draft: Draft, row: TaskRow, attempt: AttemptRow, node: str) -> None:
+    here = [member.member for member in attempt.members if member.node == node and not member.state.done]
+    if draft.tables.lost(node):
+        _check_lost(draft, row, attempt, node, here)
+        return
+    if row.unreachable and not any(draft.tables.lost(member.node) for member in attempt.members):
+        draft.change(row.key).unreachable = False
+    broken = draft.tables.broken_devices(node)
+    if broken:
+        hit = [m.member for m in attempt.members if m.member in here and any(i in broken for i, _ in m.devices)]
+        if hit:
+            row = draft.change(row.key)
+            endings.lose_members(draft, row, _members(row, hit), Cause.DEVICE_BROKEN)
+            return
+    status = draft.tables.nodes[node]
+    cause = _LEAVING.get(status.administration)
+    if cause is not None and attempt.cause is None and not _may_finish(draft, row, attempt, status.drain_deadline_ms):
+        endings.stop_attempt(draft, draft.change(row.key), cause)
+
+
+def _check_lost(draft: Draft, row: TaskRow, attempt: AttemptRow, node: str, here: list[int]) -> None:
+    waits = row.task is not None and not row.task.reschedule_on_lost and not draft.tables.gone(node)
+    if waits and attempt.cause not in endings.FINAL:
+        if not row.unreachable:
+            draft.change(row.key).unreachable = True
+        return
+    row = draft.change(row.key)
+    endings.lose_members(draft, row, _members(row, here), Cause.NODE_LOST)
+
+
+def _may_finish(draft: Draft, row: TaskRow, attempt: AttemptRow, deadline_ms: int | None) -> bool:
+    """Whether a task of known length ends by itself before the node must be empty.
+
+    One that can save its progress is stopped at once instead: it loses nothing by moving.
+    """
+    task = row.task
+    if task is None or deadline_ms is None or task.declared_ms is None or task.checkpoint is not None:
+        return False
+    started = all(member.started for member in attempt.members)
+    ran_ms = min((member.run_ms for member in attempt.members), default=0)
+    return started and draft.now_ms + max(0, task.declared_ms - ran_ms) <= deadline_ms
+
+
+def _members(row: TaskRow, numbers: list[int]) -> list[MemberRow]:
+    current = row.current
+    return [member for member in current.members if member.member in numbers] if current is not None else []
+
+
+def _free_what_is_gone(draft: Draft, key: str, node: str) -> None:
+    """A node that never comes back gives back what was held there without a receipt."""
+    row = draft.change(key)
+    for number, _, member in row.holding():
+        if member.node == node:
+            endings.release(draft, row, number, member)
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+def check_due(draft: Draft, key: str) -> None:
+    """A task whose time has come: its deadline, its start's time-out, or a stop that takes too long."""
+    row = draft.task(key)
+    if row is None or row.task is None or row.terminal:
+        return
+    row = draft.change(key)
+    attempt = row.current
+    deadline_ms = row.task.deadline_ms if row.task is not None else None
+    if deadline_ms is not None and draft.now_ms >= row.submitted_ms + deadline_ms:
+        if attempt is None:
+            endings.end_waiting(draft, row, TaskState.FAILED, Cause.DEADLINE, "the deadline passed while it waited")
+            return
+        if attempt.cause not in endings.FINAL:
+            endings.stop_attempt(draft, row, Cause.DEADLINE, "the deadline passed")
+            return
+    if attempt is None:
+        return
+    starting = row.state is TaskState.STARTING and attempt.cause is None
+    if starting and attempt.ready_due_ms and draft.now_ms >= attempt.ready_due_ms:
+        endings.stop_attempt(draft, row, Cause.READY_TIMEOUT, "not ready in time")
+    elif attempt.cause is not None and attempt.stop_due_ms and draft.now_ms >= attempt.stop_due_ms:
+        late = ", ".join(member.node for member in attempt.members if not member.state.done)
+        draft.raise_task_alert(row, Alert.TASK_STUCK, f"asked to stop ({attempt.cause}) and not stopped on {late}")
+
+
+def forget_old(draft: Draft, limit: int) -> None:
+    """Forget ended tasks whose ids need not be remembered any longer."""
+    settings = draft.settings
+    before_ms = draft.now_ms - settings.task_id_retention_ms
+    for key in draft.model.forgettable(before_ms, settings.ended_tasks_max, limit):
+        draft.rows[f"task/{key}"] = None
