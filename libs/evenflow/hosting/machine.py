@@ -84,7 +84,7 @@ def node_document(options: AgentOptions) -> dict[str, Any]:
 
 
 def this_machine(options: AgentOptions) -> dict[str, Any]:
-    """This machine's size: its cores, its memory in whole GiB, its free disk in whole GB; devices are not looked for."""
+    """This machine by its cores, its memory in whole GiB and its free disk in whole GB; devices are not looked for."""
     return {
         "id": options.node or machine_name(socket.gethostname()),
         "site": options.site,
