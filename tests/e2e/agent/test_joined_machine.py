@@ -126,8 +126,11 @@ async def _agent(url: str, folder: Any) -> asyncio.subprocess.Process:
 
 
 async def test_work_goes_on_from_its_checkpoint_after_agent_and_group_were_killed(tmp_path):
-    """Proves the whole way of a real program: joined over HTTP, output and checkpoints in the store, kill -9 of agent
-    and group, the death recognised by the next agent, and the second attempt resuming where the first had saved."""
+    """Proves the whole way of a real program, over HTTP and through kill -9.
+
+    Output and checkpoints reach the store, the next agent recognises the death of what the killed one had started, and
+    the second attempt resumes where the first had saved.
+    """
     pool = Pool()
     await pool.start()
     agents = []
