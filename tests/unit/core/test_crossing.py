@@ -13,7 +13,7 @@ from evenflow.core.fleet.snapshot import RunningView
 from evenflow.core.placement.engine import round as decide
 from evenflow.core.placement.policy import DEFAULT_POLICY, CrossingRule
 from evenflow.core.pricing.estimate import break_even_bytes
-from evenflow.testkit.pools import (
+from evenflow.testkit.fleets import (
     GB,
     asks,
     dataset,

@@ -13,7 +13,7 @@ from evenflow.core.fleet.holder import Holder
 from evenflow.core.fleet.touched import REMEMBERED, TouchLog
 from evenflow.core.lifecycle.node import DeviceState
 from evenflow.core.placement.plan import Place
-from evenflow.testkit.pools import GIB, fleet_of, node
+from evenflow.testkit.fleets import GIB, fleet_of, node
 
 
 def place(name, *devices, cpu=1_000, memory=GIB, member=0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenflow.core.fleet.links import Links, LinksView
 from evenflow.core.fleet.views import LinkView
-from evenflow.testkit.pools import GB, link
+from evenflow.testkit.fleets import GB, link
 
 
 def test_no_link_between_two_sites_means_unreachable():

@@ -11,7 +11,7 @@ from evenflow.core.placement.engine import round as decide
 from evenflow.core.placement.policy import DEFAULT_POLICY
 from evenflow.core.queueing.description import Limits, QueueDescription
 from evenflow.core.queueing.quota import Amount, Queues, amount_of
-from evenflow.testkit.pools import asks, demand, fleet_of, node, nodes_in, queues_of, reasons_in, snapshot_of
+from evenflow.testkit.fleets import asks, demand, fleet_of, node, nodes_in, queues_of, reasons_in, snapshot_of
 
 
 class Pool:

@@ -13,7 +13,7 @@ from evenflow.core.lifecycle.reasons import Reason
 from evenflow.core.placement.engine import round as decide
 from evenflow.core.placement.policy import DEFAULT_POLICY
 from evenflow.core.queueing.description import QueueDescription
-from evenflow.testkit.pools import (
+from evenflow.testkit.fleets import (
     GIB,
     asks,
     dataset,

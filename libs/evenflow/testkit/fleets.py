@@ -1,4 +1,4 @@
-"""Builders of pools, tasks and demands for tests: short to write, exact, everything else as the product's defaults."""
+"""Builders of fleets, tasks and demands for tests of the engine: short to write, exact, the rest by the defaults."""
 
 from __future__ import annotations
 
