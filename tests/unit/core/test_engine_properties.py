@@ -18,10 +18,10 @@ from evenflow.core.placement.plan import Plan
 from evenflow.core.placement.policy import DEFAULT_POLICY
 from evenflow.core.queueing.description import Limits
 from evenflow.core.queueing.quota import amount_of
-from evenflow.testkit.oracle import can_seat, is_overdrawn, stock_of, take
 from evenflow.testkit.fleets import GIB, demand, fleet_of, node, queues_of, snapshot_of
+from evenflow.testkit.oracle import can_seat, is_overdrawn, stock_of, take
 
-EVERY_CASE = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EVERY_CASE = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 MODELS = (("a100-80g", 80), ("t4", 16), ("h20", 96))
 
 
