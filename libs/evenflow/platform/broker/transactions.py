@@ -87,11 +87,7 @@ class Transactions:
             await producer.send(one.topic, value=one.value, key=one.key, headers=one.headers, partition=partition)
             for one, partition in zip(records, partitions, strict=True)
         ]
-        try:
-            written = await asyncio.gather(*pending)
-        except KafkaError:
-            await asyncio.gather(*pending, return_exceptions=True)
-            raise
+        written = await _all(pending)
         await point(f"{name}.before-round-commit")
         await producer.commit_transaction()
         await point(f"{name}.after-round-commit")
@@ -106,3 +102,12 @@ class Transactions:
             except (TimeoutError, KafkaError, OSError, AssertionError) as error:
                 self._runtime.log.warning("producer not closed", problem=f"{type(error).__name__}: {error}")
         self._producers = []
+
+
+async def _all(pending: Sequence[asyncio.Future[RecordMetadata]]) -> list[RecordMetadata]:
+    """Wait for every record, one after the other: they are answered together, and a callback each would cost more."""
+    try:
+        return [await one for one in pending]
+    except KafkaError:
+        await asyncio.gather(*pending, return_exceptions=True)
+        raise

@@ -71,6 +71,7 @@ class Draft:
     frees: bool = False
     sequence: int = 0
     fresh: list[TaskRow] = field(default_factory=list)
+    entered: dict[str, int] = field(default_factory=dict)
 
     @property
     def policy(self) -> Policy:

@@ -65,13 +65,14 @@ def on_submitted(draft: Draft, received: Received) -> None:
     if task.queue not in draft.tables.queues:
         _reject(draft, received, row, Reason.QUEUE_UNKNOWN, f"queue {task.queue} is not known", path="queue")
         return
-    waiting = draft.model.waiting.count(task.queue) + sum(one.queue == task.queue for one in draft.fresh)
+    waiting = draft.model.waiting.count(task.queue) + draft.entered.get(task.queue, 0)
     limit = draft.tables.queues[task.queue].waiting_limit
     if waiting >= limit:
         _reject(draft, received, row, Reason.WAITING_LIMIT, f"queue {task.queue} holds {limit} waiting tasks already")
         return
     draft.add(row)
     draft.fresh.append(row)
+    draft.entered[task.queue] = draft.entered.get(task.queue, 0) + 1
 
 
 def _key_problem(document: object, key: str) -> str | None:
