@@ -172,7 +172,7 @@ class Pool:
         self.offset += 1
         self.pending.append(Input(copy, decode(copy, BY_NAME[record.topic])))
 
-    def submit(self, name: str | None, *, key: str | None = None, **spec: Any) -> Input:
+    def submit(self, name: str | None, /, *, key: str | None = None, **spec: Any) -> Input:
         """Submit a task with these fields."""
         document = {**spec} if name is None else {"id": name, **spec}
         raw = json.dumps(document).encode()
