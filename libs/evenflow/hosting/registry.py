@@ -12,10 +12,16 @@ from evenflow.billing.main import build as build_billing
 from evenflow.billing.settings import BillingSettings
 from evenflow.checkpoint.main import build as build_checkpoint
 from evenflow.checkpoint.settings import CheckpointSettings
+from evenflow.console.main import build as build_console
+from evenflow.console.settings import ConsoleSettings
+from evenflow.gateway.main import build as build_gateway
+from evenflow.gateway.settings import GatewaySettings
 from evenflow.inventory.main import build as build_inventory
 from evenflow.inventory.settings import InventorySettings
 from evenflow.link_probe.main import build as build_link_probe
 from evenflow.link_probe.settings import LinkProbeSettings
+from evenflow.placement.main import build as build_placement
+from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import Service
 
@@ -35,7 +41,10 @@ SERVICES: Final[dict[str, ServiceKind]] = {
     for kind in (
         ServiceKind("inventory", InventorySettings, build_inventory),
         ServiceKind("link-probe", LinkProbeSettings, build_link_probe),
+        ServiceKind("placement", PlacementSettings, build_placement),
         ServiceKind("billing", BillingSettings, build_billing),
         ServiceKind("checkpoint", CheckpointSettings, build_checkpoint),
+        ServiceKind("gateway", GatewaySettings, build_gateway),
+        ServiceKind("console", ConsoleSettings, build_console),
     )
 }

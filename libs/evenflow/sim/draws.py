@@ -1,6 +1,6 @@
 """Chance by name: the same name gives the same draw, whoever asks and in whatever order.
 
-A delivery delay drawn from a shared generator would depend on who asked before; drawn by the record's place it does not.
+A delay drawn from a shared generator would depend on who asked before; drawn by the record's place it does not.
 """
 
 from __future__ import annotations

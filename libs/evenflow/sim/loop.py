@@ -34,7 +34,7 @@ _Result = TypeVar("_Result")
 _Args = TypeVarTuple("_Args")
 
 
-class Stuck(RuntimeError):  # noqa: N818  names what happened to the world
+class Stuck(RuntimeError):
     """The world cannot go on: nothing left to run, time stands still, or a thread came near."""
 
 
@@ -178,7 +178,7 @@ class VirtualLoop(PrivateParts):
         """Always raises Stuck: only a thread would call this."""
         raise Stuck(f"a thread reached the virtual loop with {function_name(callback)}")
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *_args: Any) -> Any:  # type: ignore[override]
+    def run_in_executor(self, executor: Any, func: Callable[[*_Args], Any], *args: *_Args) -> asyncio.Future[Any]:
         """Always raises Stuck, naming the function: virtual time knows no threads."""
         raise Stuck(f"{function_name(func)} was given to a worker thread")
 
@@ -221,7 +221,9 @@ class VirtualLoop(PrivateParts):
         if not ready and not self._advance():
             return
         if self.callback_count - self._moment_began > CALLBACKS_PER_MOMENT_MAX:
-            raise Stuck(f"time stands still at {self._seconds:.3f} s: {CALLBACKS_PER_MOMENT_MAX} callbacks in one moment")
+            raise Stuck(
+                f"time stands still at {self._seconds:.3f} s: {CALLBACKS_PER_MOMENT_MAX} callbacks in one moment"
+            )
         if self._interleaving is not None and len(ready) > 1:
             self._interleave(ready, self._interleaving)
         for _ in range(len(ready)):
@@ -318,7 +320,7 @@ def _close(task: SimTask[Any]) -> None:
 
 
 def function_name(function: Callable[..., object]) -> str:
-    """Module and name of a function, also inside a `partial` and behind `Context.run`, which `asyncio.to_thread` uses."""
+    """Module and name of a function, also inside a `partial` and behind `Context.run` (as `asyncio.to_thread` does)."""
     while isinstance(function, functools.partial):
         inner = function.func
         function = function.args[0] if getattr(inner, "__name__", "") == "run" and function.args else inner

@@ -60,4 +60,4 @@ class Process:
 
 def process_of(seed: int, name: str, incarnation: int) -> Process:
     """A new process with its own random source, drawn from the seed and its name alone."""
-    return Process(name, incarnation, random.Random(f"{seed}/{name}/{incarnation}"))  # noqa: S311  simulation
+    return Process(name, incarnation, random.Random(f"{seed}/{name}/{incarnation}"))

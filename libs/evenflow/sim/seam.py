@@ -37,17 +37,17 @@ class PrivateParts(asyncio.BaseEventLoop):
 
 def context_of(handle: asyncio.Handle) -> contextvars.Context:
     """The context that a handle's callback runs in (`Handle._context`; `get_context` came with 3.12)."""
-    return cast("contextvars.Context", handle._context)  # type: ignore[attr-defined]  # noqa: SLF001  3.11 has no accessor
+    return cast("contextvars.Context", handle._context)  # type: ignore[attr-defined]  # 3.11 has no accessor
 
 
 def run_handle(handle: asyncio.Handle) -> None:
     """Run a handle's callback in its context; errors go to the loop's exception handler (`Handle._run`)."""
-    handle._run()  # noqa: SLF001  there is no public way to run a handle
+    handle._run()
 
 
 def silence_destroyed_task(task: asyncio.Task[Any]) -> None:
     """Keep asyncio from complaining about a task that its world abandoned (`Task._log_destroy_pending`)."""
-    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # private to asyncio
 
 
 def forget_task_state(task: asyncio.Task[Any]) -> None:
@@ -56,7 +56,7 @@ def forget_task_state(task: asyncio.Task[Any]) -> None:
     `_task_states` is a weak-key dictionary whose value reaches its key through the cancel scope, so an abandoned task
     would keep its whole world alive.
     """
-    anyio_asyncio._task_states.pop(task, None)  # noqa: SLF001  nothing public forgets a task
+    anyio_asyncio._task_states.pop(task, None)
 
 
 class OrderedSet(dict[_Element, None]):
@@ -94,13 +94,13 @@ def ordered_anyio() -> Iterator[None]:
         group_init(self)
         self._tasks = OrderedSet()
 
-    scope.__init__ = init_scope  # type: ignore[method-assign]
-    group.__init__ = init_group  # type: ignore[method-assign]
+    scope.__init__ = init_scope  # type: ignore[method-assign]  # put back below
+    group.__init__ = init_group  # type: ignore[method-assign]  # put back below
     try:
         yield
     finally:
-        scope.__init__ = scope_init  # type: ignore[method-assign]
-        group.__init__ = group_init  # type: ignore[method-assign]
+        scope.__init__ = scope_init  # type: ignore[method-assign]  # put back below
+        group.__init__ = group_init  # type: ignore[method-assign]  # put back below
 
 
 def check_versions() -> None:

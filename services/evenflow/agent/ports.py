@@ -50,7 +50,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class DesiredItem:
-    """One row of the desired set; `desired` None = the key is gone. `id` and `correlation_id` are the event's."""
+    """One row of the desired set; `desired` None = the key is gone. The ids are the event's."""
 
     key: str
     desired: AttemptDesired | None
@@ -95,7 +95,7 @@ class Acknowledgement:
 
 
 class GatewayClient(Protocol):
-    """The agents' door. Every call raises Unavailable, SessionRefused, NodeRevoked or Refused, within a bounded time."""
+    """The agents' door. Calls raise Unavailable, SessionRefused, NodeRevoked or Refused, within a bounded time."""
 
     async def open_session(self, document: Document, *, booted_ms: int) -> Session: ...
     async def desired(self, session: Session, *, instance: str, revision: int, wait_ms: int) -> DesiredChange: ...

@@ -9,7 +9,8 @@ class GatewaySettings(BaseModel):
     """Periods in milliseconds, sizes in bytes.
 
     `token` is one that any new node may show (embedded profile; empty = join tokens only). `secret` is what session
-    keys are derived from, hexadecimal, the same in every gateway of a pool; empty = made once and kept among the documents.
+    keys are derived from, hexadecimal, the same in every gateway of a pool; empty = made once and kept among the
+    documents.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

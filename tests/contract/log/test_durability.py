@@ -149,6 +149,26 @@ async def test_a_log_of_another_release_is_refused(tmp_path):
         FileStorage(tmp_path)
 
 
+async def test_a_folder_that_cannot_hold_a_log_is_refused_with_the_reason(tmp_path):
+    """Proves that a damaged file, or a file in place of a folder, is a clear error and stays as it was."""
+    (tmp_path / "log.sqlite").write_bytes(b"not a database, by any measure" * 100)
+    for _ in range(2):
+        with pytest.raises(Refused, match=r"holds no usable log .*not a database"):
+            FileStorage(tmp_path)
+    assert (tmp_path / "log.sqlite").read_bytes().startswith(b"not a database")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refused, match="holds no usable log"):
+        FileStorage(tmp_path / "file")
+
+
+async def test_a_log_that_must_survive_a_power_loss_waits_for_the_disk(tmp_path):
+    """Proves that the stronger promise is asked of the file system."""
+    for survives, level in (("kill", 1), ("power-loss", 2)):
+        storage = FileStorage(tmp_path / survives, survives=survives)
+        assert storage._database.execute("pragma synchronous").fetchone() == (level,)
+        storage.close()
+
+
 async def test_a_write_that_fails_is_an_error_to_its_senders_and_leaves_no_trace(lives):
     """Proves that a full disk loses nothing silently: senders get the error, the log goes on when there is room."""
     one = lives()

@@ -168,6 +168,21 @@ async def test_a_member_that_was_put_out_cannot_commit(embedded):
     assert embedded.log.groups.is_member(old)
 
 
+async def test_a_group_can_be_wound_back(embedded):
+    """Proves the simulation's rewind: members read again from there, and never before the start."""
+    topic = await embedded.topic()
+    producer = await embedded.producer()
+    for n in range(5):
+        await producer.send_and_wait(topic, b"%d" % n)
+    reader = await joined(embedded, topic, "g")
+    await embedded.read(reader, 5)
+    await reader.commit()
+    embedded.log.rewind("g", 2)
+    assert [r.value for r in await embedded.read(reader, 2)] == [b"3", b"4"]
+    embedded.log.rewind("g", 100)
+    assert len(await embedded.read(reader, 5)) == 5
+
+
 async def test_a_process_that_was_paused_briefly_keeps_its_partitions(embedded):
     """Proves that contact regained within the session changes nothing."""
     topic = await embedded.topic()

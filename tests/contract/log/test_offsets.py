@@ -204,6 +204,18 @@ async def test_a_waiting_poll_sees_a_new_record_at_once(cluster):
     assert (await asyncio.wait_for(waiting, 5)).value == b"now"
 
 
+async def test_records_can_be_iterated_over(cluster):
+    """Proves `async for`, which ends when the consumer stops."""
+    topic, _ = await filled(cluster, 3)
+    reader = await cluster.started(topic)
+    seen = []
+    async for record in reader:
+        seen.append(record.value)
+        if len(seen) == 3:
+            await reader.stop()
+    assert seen == [b"0", b"1", b"2"]
+
+
 async def test_offsets_are_found_by_time(cluster):
     """Proves offsets_for_times: the first record at or after a time, None past the end."""
     topic, _ = await filled(cluster, 5)

@@ -27,7 +27,7 @@ def test_call_soon_appends_a_handle_that_carries_its_context() -> None:
     context.run(mark.set, 7)
     seen: list[int] = []
     loop.call_soon(lambda: seen.append(mark.get()), context=context)
-    ready = loop._ready  # type: ignore[attr-defined]
+    ready = loop._ready  # type: ignore[attr-defined]  # the private part under test
     assert isinstance(ready, deque)
     handle = ready.popleft()
     assert seam.context_of(handle)[mark] == 7

@@ -15,18 +15,21 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from evenflow.core.errors import Conflict
 from evenflow.core.fleet.holder import Holder
-from evenflow.core.fleet.table import Integers, NodeTable, device_memory_of
+from evenflow.core.fleet.table import Integers, NodeTable, Shares, device_memory_of
 from evenflow.core.fleet.touched import TouchLog
 from evenflow.core.fleet.views import NodeView
 from evenflow.core.lifecycle.node import DeviceState
 from evenflow.core.placement.plan import Place
 from evenflow.core.units import MILLI
+
+Number = TypeVar("Number", bound=np.generic)
 
 CPU: Final = 0
 MEMORY: Final = 1
@@ -62,9 +65,21 @@ class FleetView:
     """The fleet at one moment, never to change: the arrays above, read-only, and `closed` (row → why it takes no work).
 
     `version` counts changes of one fleet; `log` tells which rows changed between two versions of the same table.
+    `is_skewed`: some device may have less memory free than its free share suggests.
     """
 
-    __slots__ = ("__weakref__", "amounts", "closed", "device_memory", "devices", "log", "memo", "table", "version")
+    __slots__ = (
+        "__weakref__",
+        "amounts",
+        "closed",
+        "device_memory",
+        "devices",
+        "is_skewed",
+        "log",
+        "memo",
+        "table",
+        "version",
+    )
 
     def __init__(self, fleet: Fleet) -> None:
         self.table: NodeTable = fleet.table
@@ -72,6 +87,7 @@ class FleetView:
         self.devices = _read_only(fleet.devices)
         self.device_memory = _read_only(fleet.device_memory)
         self.closed = dict(fleet.closed)
+        self.is_skewed = fleet.is_skewed
         self.log = fleet.log
         self.version = fleet.log.end
         self.memo = fleet.memo
@@ -83,15 +99,17 @@ class Fleet:
     def __init__(self) -> None:
         self.table = NodeTable(())
         self.amounts: Integers = np.zeros((AMOUNTS, 0), dtype=np.int64)
-        self.devices: Integers = np.zeros((1, 0), dtype=np.int64)
+        self.devices: Shares = np.zeros((1, 0), dtype=np.int32)
         self.device_memory: Integers = np.zeros((1, 0), dtype=np.int64)
         self.closed: dict[int, str] = {}
+        self.is_skewed = False
         self.log = TouchLog()
         self.memo = Memo()
         self._nodes: dict[str, NodeView] = {}
         self._holds: dict[Holder, Place] = {}
         self._by_node: dict[str, dict[Holder, Place]] = {}
         self._unsettled: dict[str, None] = {}
+        self._irregular: dict[str, None] = {}
         self._stale = False
         self._view: weakref.ref[FleetView] | None = None
 
@@ -102,8 +120,13 @@ class Fleet:
         if before == node:
             return
         self._nodes[node_id] = node
+        if all(state is DeviceState.OK for state in node.devices):
+            self._irregular.pop(node_id, None)
+        else:
+            self._irregular[node_id] = None
         if before is None or before.description != node.description:
             self._stale = True
+            self.is_skewed = self.is_skewed or node_id in self._by_node
         self._settle(node_id)
 
     def remove(self, node_id: str) -> None:
@@ -123,6 +146,8 @@ class Fleet:
             raise Conflict("the member holds another place; give that back first", task=holder.task_key)
         self._holds[holder] = place
         self._by_node.setdefault(place.node, {})[holder] = place
+        if not self.is_skewed:
+            self.is_skewed = self._skews(place)
         self._apply(place, -1)
         return True
 
@@ -184,7 +209,7 @@ class Fleet:
         node = self._nodes.get(place.node)
         if node is None:
             return
-        if self._stale or not _regular(node, place):
+        if self._stale or place.node in self._irregular or _exceeds(node, place):
             self._settle(place.node)
             return
         self._own()
@@ -201,6 +226,14 @@ class Fleet:
             amounts[WHOLE, row] += (after == MILLI) - (before == MILLI)
             amounts[DEVICES, row] += sign * milli
         self.log.add(row)
+
+    def _skews(self, place: Place) -> bool:
+        """Whether a place holds more of its devices' memory than of the devices, as far as is known."""
+        if not place.devices or not place.device_memory_bytes:
+            return False
+        node = self._nodes.get(place.node)
+        memory = device_memory_of(node.description) if node is not None else 0
+        return any(place.device_memory_bytes * MILLI > milli * memory for _, milli in place.devices)
 
     def _settle(self, node_id: str) -> None:
         """Count one node anew from the books, now or when the arrays are rebuilt."""
@@ -252,7 +285,7 @@ class Fleet:
         table = NodeTable(node.description for node in self._nodes.values())
         self.table = table
         self.amounts = np.zeros((AMOUNTS, len(table)), dtype=np.int64)
-        self.devices = np.zeros((table.device_slots, len(table)), dtype=np.int64)
+        self.devices = np.zeros((table.device_slots, len(table)), dtype=np.int32)
         self.device_memory = np.zeros((table.device_slots, len(table)), dtype=np.int64)
         kept = [node_id for node_id in table.ids if node_id in old.row_of and node_id not in self._unsettled]
         into = np.array([table.row_of[node_id] for node_id in kept], dtype=np.int64)
@@ -286,13 +319,12 @@ def _state(node: NodeView, index: int) -> DeviceState:
     return node.devices[index] if index < len(node.devices) else DeviceState.OK
 
 
-def _regular(node: NodeView, place: Place) -> bool:
-    """Whether a place can be booked by plain addition: every device there and offered."""
-    count = node.description.device_count
-    return all(index < count and _state(node, index) is DeviceState.OK for index, _ in place.devices)
+def _exceeds(node: NodeView, place: Place) -> bool:
+    """Whether a place names a device that the node no longer has."""
+    return any(index >= node.description.device_count for index, _ in place.devices)
 
 
-def _read_only(array: Integers) -> Integers:
+def _read_only(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     view = array.view()
     view.flags.writeable = False
     return view

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenflow.core.fleet.columns import AMOUNTS, CPU, DEVICES, DISK, MEMORY, OPEN, WHOLE, FleetView
-from evenflow.core.fleet.table import Integers, NodeTable
+from evenflow.core.fleet.table import Integers, NodeTable, Shares
 from evenflow.core.fleet.touched import TouchLog
 from evenflow.core.units import MILLI
 
@@ -17,14 +17,26 @@ from evenflow.core.units import MILLI
 class Scratch:
     """The arrays of a view, as columns that may be changed. `closed` says why a row takes no work."""
 
-    __slots__ = ("_fleet_log", "_taken", "_version", "amounts", "closed", "device_memory", "devices", "log", "table")
+    __slots__ = (
+        "_fleet_log",
+        "_taken",
+        "_version",
+        "amounts",
+        "closed",
+        "device_memory",
+        "devices",
+        "is_skewed",
+        "log",
+        "table",
+    )
 
     def __init__(self, view: FleetView) -> None:
         self.table: NodeTable = view.table
         self.amounts: Integers = view.amounts.copy()
-        self.devices: Integers = view.devices.copy()
+        self.devices: Shares = view.devices.copy()
         self.device_memory: Integers = view.device_memory.copy()
         self.closed: dict[int, str] = view.closed
+        self.is_skewed = view.is_skewed
         self.log = TouchLog()
         self._fleet_log = view.log
         self._version = view.version
@@ -37,11 +49,12 @@ class Scratch:
         changed = view.log.since(self._version, view.version)
         if changed is None:
             return False
-        rows = np.concatenate([changed, np.array(self._taken, dtype=np.int64)])
+        rows = np.unique(np.concatenate([changed, np.array(self._taken, dtype=np.int64)]))
         self.amounts[:, rows] = view.amounts[:, rows]
         self.devices[:, rows] = view.devices[:, rows]
         self.device_memory[:, rows] = view.device_memory[:, rows]
         self.closed = view.closed
+        self.is_skewed = self.is_skewed or view.is_skewed
         self.log.extend(rows)
         self._version = view.version
         self._taken = []
@@ -83,9 +96,10 @@ def empty_view(view: FleetView) -> FleetView:
     empty.amounts[DEVICES] = table.device_count * MILLI
     empty.amounts[OPEN] = 1
     slots = np.arange(table.device_slots)[:, None] < table.device_count[None, :]
-    empty.devices = slots * np.int64(MILLI)
+    empty.devices = slots * np.int32(MILLI)
     empty.device_memory = slots * table.device_memory_bytes[None, :]
     empty.closed = {}
+    empty.is_skewed = False
     empty.log = TouchLog()
     empty.version = 0
     empty.memo = view.memo

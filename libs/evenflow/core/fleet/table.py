@@ -16,6 +16,8 @@ from evenflow.core.fleet.catalogue import MODELS, memory_bytes_of
 from evenflow.core.fleet.description import NodeDescription
 
 Integers = npt.NDArray[np.int64]
+Shares = npt.NDArray[np.int32]
+Bits = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
 NO_MODEL = -1
@@ -56,7 +58,8 @@ class NodeTable:
         self.memory_bytes = _column(node.memory_bytes for node in nodes)
         self.disk_bytes = _column(node.disk_bytes for node in nodes)
         self.device_count = _column(node.device_count for node in nodes)
-        self.device_memory_bytes = _column(device_memory_of(node) for node in nodes)
+        self.device_memories_bytes = tuple(device_memory_of(node) for node in nodes)
+        self.device_memory_bytes = _column(self.device_memories_bytes)
         self.prices_micro = tuple(node.price_per_hour_micro for node in nodes)
         self.cpu_prices_micro = tuple(node.cpu_price_per_hour_micro for node in nodes)
         rates = [Rate(*prices) for prices in zip(self.prices_micro, self.cpu_prices_micro, _models(nodes), strict=True)]

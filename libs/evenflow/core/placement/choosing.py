@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenflow.core.demand.task import Resources
-from evenflow.core.fleet.table import Mask, Rate
+from evenflow.core.fleet.table import Integers, Mask, Rate
 from evenflow.core.placement.classes import DemandClass, Scope
 from evenflow.core.placement.gang import Seating
 from evenflow.core.placement.plan import Demand, Place
@@ -31,6 +31,8 @@ def take_place(
         devices = demand.devices_for(scratch, row)
     memory = demand.device_memory_at(row) if devices else 0
     disk = asked.disk_bytes + staged_bytes
+    if demand.checks_memory and demand.shares_device:
+        scratch.is_skewed = True
     scratch.take(row, (asked.cpu_milli, asked.memory_bytes, disk), devices, memory)
     return Place(
         member,
@@ -54,7 +56,7 @@ def take_seats(
     for member, (demand, row) in enumerate(zip(demands, seating.rows, strict=True)):
         devices = None
         if seating.devices is not None:
-            share = MILLI if demand.asked.devices.count else int(demand.share[row]) if demand.share is not None else 0
+            share = demand.share_at(row)[0] if demand.shares_device else MILLI
             devices = tuple((index, share) for index in seating.devices[member])
         places.append(take_place(scope, demand, row, member, devices, 0 if member else staged_bytes))
     return tuple(places)
@@ -62,7 +64,7 @@ def take_seats(
 
 def devices_milli_at(demand: DemandClass, row: int) -> int:
     """Milli-devices that a member holds on a node."""
-    return int(demand.share[row]) if demand.share is not None else demand.asked.devices.total_milli
+    return demand.share_at(row)[0] if demand.shares_device else demand.asked.devices.total_milli
 
 
 def work_cost_micro(
@@ -98,16 +100,18 @@ def over_budget(scope: Scope, demand: Demand, kind: DemandClass, policy: Policy)
     over: Mask = np.zeros(len(table), dtype=np.bool_)
     if budget is None:
         return over
+    whole: Integers = np.full(len(table), kind.asked.devices.total_milli, dtype=np.int64)
+    taken = kind.share_on()[0] if kind.shares_device else whole
     for number, rate in enumerate(table.rates):
         duration = run_ms(demand, rate.model)
         if duration is None:
             continue
         alike = table.rate == number
-        shares = np.unique(kind.share[alike]) if kind.share is not None else [kind.asked.devices.total_milli]
+        shares = np.unique(taken[alike])
         for share in shares:
             cost = run_cost_micro(kind.asked, int(share), rate, duration)
             if charged_micro(cost, policy.billing.charge_ppm.work) > budget:
-                over |= alike & (kind.share == share) if kind.share is not None else alike
+                over |= alike & (taken == share)
     return over
 
 

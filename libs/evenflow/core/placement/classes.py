@@ -15,15 +15,17 @@ from evenflow.core.demand.task import Resources, Where
 from evenflow.core.fleet.columns import CPU, OPEN, WHOLE, FleetView
 from evenflow.core.fleet.description import SiteDescription
 from evenflow.core.fleet.scratch import Scratch, empty_view
-from evenflow.core.fleet.table import Integers, Mask
+from evenflow.core.fleet.table import Bits, Integers, Mask
 from evenflow.core.placement.feasibility import Regions, asks_device, rules, share_asked
 from evenflow.core.placement.scoring import INFEASIBLE, RANK_MAX, scores
 from evenflow.core.units import MILLI
 
 #: Bytes of scores kept from round to round; beyond it the classes that were asked for longest ago are forgotten.
 KEPT_BYTES_MAX: Final = 48 * 2**20
-#: Arrays of one entry per node that a class keeps, about.
-ARRAYS_PER_CLASS: Final = 5
+#: Bytes that a class keeps for each node, about.
+BYTES_PER_NODE: Final = 16
+
+EVERY: Final = slice(None)
 
 ANYWHERE: Final = Where()
 
@@ -40,17 +42,19 @@ class DemandClass:
     """One class: where a member may go (`score` below INFEASIBLE) and how well it fits there (lower is better)."""
 
     __slots__ = (
+        "_key",
+        "_known",
         "asked",
         "blocked",
-        "known",
-        "memory",
+        "checks_memory",
         "never",
         "position",
         "possible",
         "price_rank",
         "scope",
         "score",
-        "share",
+        "shares_device",
+        "used_round",
         "vector",
     )
 
@@ -58,12 +62,12 @@ class DemandClass:
         table, asked = scope.scratch.table, key.asked
         self.scope = scope
         self.asked = asked
-        self.known: Integers = rules(table, scope.regions, asked, key.where)
-        self.possible = self.known == 0
-        self.share: Integers | None = None
-        self.memory: Integers | None = None
-        if asks_device(asked.devices) and not asked.devices.count:
-            self.share, self.memory = share_asked(table, asked.devices)
+        self._key = key
+        self._known: Bits | None = None
+        self.possible = rules(table, scope.regions, asked, key.where) == 0
+        self.shares_device = asks_device(asked.devices) and not asked.devices.count
+        # A share that takes its part of the memory finds it wherever it finds the share, unless others took more.
+        self.checks_memory = bool(asked.devices.memory_bytes)
         least = (asked.cpu_milli, asked.memory_bytes, asked.disk_bytes, asked.devices.count, 0, 1)
         self.vector: Integers = np.array(least, dtype=np.int64)[:, None]
         self.price_rank: Integers | None = None
@@ -75,6 +79,28 @@ class DemandClass:
         self.position = -1
         self.blocked = -1
         self.never: dict[object, bool] = {}
+        self.used_round = scope.round_number
+
+    @property
+    def known(self) -> Bits:
+        """Rules and sizes that forbid each node: bits of `feasibility`."""
+        if self._known is None:
+            found = rules(self.scope.scratch.table, self.scope.regions, self.asked, self._key.where)
+            self._known = found.astype(np.int32)
+        return self._known
+
+    def share_on(self, rows: Integers | slice = EVERY) -> tuple[Integers, Integers]:
+        """Milli-devices and bytes of device memory that a sharing member takes on each of `rows`."""
+        return share_asked(self.scope.scratch.table, self.asked.devices, rows)
+
+    def share_at(self, row: int) -> tuple[int, int]:
+        """The same on one node."""
+        devices, memory = self.asked.devices, self.scope.scratch.table.device_memories_bytes[row]
+        if devices.share_milli:
+            return devices.share_milli, devices.memory_bytes or memory * devices.share_milli // MILLI
+        if memory < devices.memory_bytes:
+            return MILLI + 1, devices.memory_bytes
+        return -(-devices.memory_bytes * MILLI // memory), devices.memory_bytes
 
     def refresh(self) -> Integers:
         """The scores as of now: looks again at the rows that changed since they were last asked for."""
@@ -107,10 +133,11 @@ class DemandClass:
                 np.minimum(count, amounts[CPU + row] // need, out=count)
         if devices.count:
             np.minimum(count, amounts[WHOLE] // devices.count, out=count)
-        elif self.share is not None and self.memory is not None:
-            held = scratch.devices // self.share
-            by_memory = scratch.device_memory // np.maximum(self.memory, 1)
-            held = np.where(self.memory > 0, np.minimum(held, by_memory), held)
+        elif self.shares_device:
+            share, memory = self.share_on()
+            held = scratch.devices // share
+            by_memory = scratch.device_memory // np.maximum(memory, 1)
+            held = np.where(memory > 0, np.minimum(held, by_memory), held)
             np.minimum(count, np.maximum(held, 0).sum(axis=0), out=count)
         count[~self.possible | (amounts[OPEN] == 0)] = 0
         return np.maximum(count, 0)
@@ -122,18 +149,18 @@ class DemandClass:
             free = scratch.devices[:, row].tolist()
             whole = [index for index, milli in enumerate(free) if milli == MILLI]
             return tuple((index, MILLI) for index in whole[:count])
-        if self.share is None or self.memory is None:
+        if not self.shares_device:
             return ()
-        share, memory = int(self.share[row]), int(self.memory[row])
+        share, memory = self.share_at(row)
         free, room = scratch.devices[:, row].tolist(), scratch.device_memory[:, row].tolist()
         fitting = [(milli, index) for index, milli in enumerate(free) if milli >= share and room[index] >= memory]
         return ((min(fitting)[1], share),)
 
     def device_memory_at(self, row: int) -> int:
         """Bytes of device memory that a member holds on each of its devices there."""
-        if self.memory is not None:
-            return int(self.memory[row])
-        return int(self.scope.scratch.table.device_memory_bytes[row]) if self.asked.devices.count else 0
+        if self.shares_device:
+            return self.share_at(row)[1]
+        return self.scope.scratch.table.device_memories_bytes[row] if self.asked.devices.count else 0
 
 
 class Scope:
@@ -145,7 +172,7 @@ class Scope:
         self.empty = Scratch(empty_view(view))
         self.round_number = 0
         self._classes: dict[ClassKey, DemandClass] = {}
-        bytes_each = 8 * ARRAYS_PER_CLASS * max(len(view.table), 1)
+        bytes_each = BYTES_PER_NODE * max(len(view.table), 1)
         self._classes_max = max(KEPT_BYTES_MAX // bytes_each, 16)
 
     def of(self, asked: Resources, where: Where, order: tuple[int, ...] = ()) -> DemandClass:
@@ -154,13 +181,14 @@ class Scope:
         found = self._classes.get(key)
         if found is None:
             found = self._classes[key] = DemandClass(key, self)
+        found.used_round = self.round_number
         return found
 
     def forget_surplus(self) -> None:
-        """Between rounds: drop the oldest classes beyond what may be kept."""
-        surplus = len(self._classes) - self._classes_max
-        if surplus > 0:
-            for key in list(self._classes)[:surplus]:
+        """Between rounds: drop the classes that were used longest ago beyond what may be kept."""
+        if len(self._classes) > self._classes_max:
+            keys = sorted(self._classes, key=lambda key: self._classes[key].used_round)
+            for key in keys[: len(keys) - self._classes_max // 2]:
                 del self._classes[key]
 
 

@@ -50,7 +50,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What came out. `option` None = wait. `obstacles` say per site why it was not taken; `home` is the best to stay."""
+    """What came out. `option` None = wait. `obstacles` say why a site was not taken; `home` is the best to stay."""
 
     option: Option | None
     crossing: Crossing | None

@@ -19,7 +19,7 @@ from evenflow.core.placement.classes import DemandClass, scope_of
 from evenflow.core.placement.gang import relaxes_ms
 from evenflow.core.placement.plan import Demand, Place, Placement, Plan, Rejection, Wait
 from evenflow.core.placement.policy import Policy
-from evenflow.core.placement.seeking import Found, Seeker
+from evenflow.core.placement.seeking import NOTHING_FOUND, Found, Seeker
 from evenflow.core.queueing.order import Line, in_order
 from evenflow.core.queueing.quota import Amount, Books, QueueView, amount_asked
 
@@ -79,7 +79,7 @@ class _Round:
         classes = self._seeker.classes_of(demand)
         order = line.blocker
         backs_off = demand.not_before_ms > self._now_ms
-        found = Found()
+        found = NOTHING_FOUND
         is_allowed = asked is None or books.allows(asked)
         if order is None and not backs_off and is_allowed:
             found = self._seeker.find(demand, classes, books)

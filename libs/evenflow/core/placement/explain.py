@@ -68,7 +68,7 @@ def blockers_of(
 
 
 def _row_bits(scope: Scope, demand: DemandClass, around: Circumstances) -> Integers:
-    return around.on(rule.shortages(scope.scratch, demand.known, demand.asked, demand.share, demand.memory))
+    return around.on(rule.shortages(scope.scratch, demand.known, demand.asked))
 
 
 def _single(scope: Scope, demand: DemandClass, around: Circumstances) -> tuple[int, Integers]:
@@ -90,15 +90,11 @@ def _smallest(bits: Integers) -> int:
 
 
 def _gang(scope: Scope, demand: DemandClass, task: Task, around: Circumstances, members: int) -> tuple[int, Integers]:
-    """Bits that by themselves leave too few seats; if there is none but seats are short, the smallest sets and what is
-    scarcest on the nodes.
-    """
+    """Bits that by themselves leave too few seats; if none does but seats are short, what is scarcest on the nodes."""
     bits = _row_bits(scope, demand, around)
     named = 0
     for bit, seats in _seats_by_dimension(scope.scratch, demand, bits).items():
-        if task.one_per_node:
-            seats = np.minimum(seats, 1)
-        if int(seats.sum()) < members:
+        if int((np.minimum(seats, 1) if task.one_per_node else seats).sum()) < members:
             named |= bit
     barred = np.zeros(len(bits), dtype=np.bool_)
     barred[list(around.barred)] = True
@@ -109,7 +105,7 @@ def _gang(scope: Scope, demand: DemandClass, task: Task, around: Circumstances, 
     ruled_out = bits[bits != 0]
     if len(ruled_out):
         return _smallest(ruled_out), bits
-    scarcest = rule.SHORT_COUNT if demand.asked.devices.count else rule.SHORT_SHARE if demand.share is not None else 0
+    scarcest = rule.SHORT_COUNT if demand.asked.devices.count else rule.SHORT_SHARE if demand.shares_device else 0
     return scarcest | rule.SHORT_CPU, bits
 
 
@@ -129,8 +125,8 @@ def _seats_by_dimension(scratch: Scratch, demand: DemandClass, bits: Integers) -
             seats[sizes[amount]] = np.where(bits & sizes[amount], 0, plenty)
     if asked.devices.count:
         seats[rule.SHORT_COUNT] = amounts[WHOLE] // asked.devices.count
-    elif demand.share is not None and demand.memory is not None:
-        seats[rule.SHORT_SHARE] = np.maximum(scratch.devices // demand.share, 0).sum(axis=0)
+    elif demand.shares_device:
+        seats[rule.SHORT_SHARE] = np.maximum(scratch.devices // demand.share_on()[0], 0).sum(axis=0)
     short = rule.SHORT_CPU | rule.SHORT_MEMORY | rule.SHORT_DISK | rule.SHORT_COUNT | rule.SHORT_SHARE
     rest = int(np.bitwise_or.reduce(bits)) if len(bits) else 0
     for bit in _bits_in(rest & ~short):

@@ -15,7 +15,7 @@ from evenflow.core.demand.task import Devices, Resources, Where
 from evenflow.core.fleet.columns import CPU, DISK, MEMORY, OPEN, WHOLE
 from evenflow.core.fleet.description import SiteDescription
 from evenflow.core.fleet.scratch import Scratch
-from evenflow.core.fleet.table import Integers, Mask, NodeTable
+from evenflow.core.fleet.table import Bits, Integers, Mask, NodeTable
 from evenflow.core.lifecycle.reasons import Reason
 from evenflow.core.units import MILLI
 
@@ -140,42 +140,42 @@ def asks_device(devices: Devices) -> bool:
     return bool(devices.count or devices.share_milli or devices.memory_bytes)
 
 
-def share_asked(table: NodeTable, devices: Devices) -> tuple[Integers, Integers]:
-    """What a member that shares a device takes on each node: milli-devices and bytes of device memory.
+def share_asked(table: NodeTable, devices: Devices, rows: Integers | slice) -> tuple[Integers, Integers]:
+    """What a member that shares a device takes on each of `rows`: milli-devices and bytes of device memory.
 
     Memory asked alone takes the share of the device that it fills, rounded up; a share asked alone takes its part of
     the memory, rounded down. Where the node's device is too small or absent the share is more than any device has.
     """
-    memory = table.device_memory_bytes
+    memory = table.device_memory_bytes[rows]
+    asked: Integers = np.full(len(memory), devices.memory_bytes, dtype=np.int64)
     if devices.share_milli:
-        share: Integers = np.full(len(table), devices.share_milli, dtype=np.int64)
+        share: Integers = np.full(len(memory), devices.share_milli, dtype=np.int64)
         if devices.memory_bytes:
-            return share, np.full(len(table), devices.memory_bytes, dtype=np.int64)
+            return share, asked
         return share, memory // MILLI * devices.share_milli + memory % MILLI * devices.share_milli // MILLI
     large_enough = np.maximum(memory, 1)
     whole, rest = devices.memory_bytes // large_enough, devices.memory_bytes % large_enough
-    # Split so that bytes × 1,000 can't leave 64 bits: memory is at most 2**53 and the product at most 2**63.
+    # Split so that bytes × 1,000 can't leave 64 bits: memory is at most 2**53 and the product below 2**63.
     share = whole * MILLI + -(-(rest * MILLI) // large_enough)
     share[memory < devices.memory_bytes] = MILLI + 1
-    return share, np.full(len(table), devices.memory_bytes, dtype=np.int64)
+    return share, asked
 
 
-def shortages(
-    scratch: Scratch, known: Integers, asked: Resources, share: Integers | None, memory: Integers | None
-) -> Integers:
+def shortages(scratch: Scratch, known: Bits, asked: Resources) -> Integers:
     """`known` rules with the bits of everything that is short now on each node, and of nodes that take no work.
 
     A dimension in which the node is too small altogether is not also called short.
     """
     amounts = scratch.amounts
-    bits = known.copy()
+    bits = known.astype(np.int64)
     bits[(amounts[CPU] < asked.cpu_milli) & (known & SIZE_CPU == 0)] |= SHORT_CPU
     bits[(amounts[MEMORY] < asked.memory_bytes) & (known & SIZE_MEMORY == 0)] |= SHORT_MEMORY
     bits[(amounts[DISK] < asked.disk_bytes) & (known & SIZE_DISK == 0)] |= SHORT_DISK
     large = known & SIZE_DEVICES == 0
     if asked.devices.count:
         bits[(amounts[WHOLE] < asked.devices.count) & large] |= SHORT_COUNT
-    elif share is not None and memory is not None:
+    elif asks_device(asked.devices):
+        share, memory = share_asked(scratch.table, asked.devices, slice(None))
         fits = scratch.devices >= np.minimum(share, MILLI)
         bits[~fits.any(axis=0) & large] |= SHORT_SHARE
         both = (fits & (scratch.device_memory >= memory)).any(axis=0)

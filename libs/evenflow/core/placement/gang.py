@@ -129,10 +129,9 @@ def _fill(
         chosen = [(int(row), 1) for row in rows[order]]
     else:
         chosen = []
-        for at in np.lexsort((rows, -slots)):
+        for roomiest in np.lexsort((rows, -slots)):
             just = np.flatnonzero(slots >= members)
-            if len(just):
-                at = just[np.lexsort((rows[just], slots[just]))[0]]
+            at = just[np.lexsort((rows[just], slots[just]))[0]] if len(just) else roomiest
             count = min(int(slots[at]), members)
             chosen.append((int(rows[at]), count))
             members -= count
@@ -255,9 +254,9 @@ class _Search:
         if count:
             whole = [index for index, milli in enumerate(free) if milli == MILLI]
             return [tuple(whole[:count])] if len(whole) >= count else []
-        if demand.share is None or demand.memory is None:
+        if not demand.shares_device:
             return [()]
-        share, memory = int(demand.share[row]), int(demand.memory[row])
+        share, memory = demand.share_at(row)
         distinct: dict[tuple[int, int], int] = {}
         for index, milli in enumerate(free):
             if milli >= share and room[index] >= memory:
@@ -270,7 +269,7 @@ class _Search:
         amounts[CPU] += sign * asked.cpu_milli
         amounts[MEMORY] += sign * asked.memory_bytes
         amounts[DISK] += sign * asked.disk_bytes
-        share = MILLI if asked.devices.count else int(demand.share[row]) if demand.share is not None else 0
+        share = demand.share_at(row)[0] if demand.shares_device else MILLI
         for index in devices:
             self._devices[row][index] += sign * share
             self._memory[row][index] += sign * demand.device_memory_at(row)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from evenflow.core.fleet.columns import CPU, DEVICES
 from evenflow.core.fleet.scratch import Scratch
@@ -25,6 +26,7 @@ INFEASIBLE: Final = np.iinfo(np.int64).max
 CPU_BITS: Final = 28
 DEVICES_BITS: Final = 22
 PRICE_SHIFT: Final = CPU_BITS + DEVICES_BITS
+CANNOT: Final = np.iinfo(np.uint32).max
 RANK_MAX: Final = (1 << 12) - 1
 CPU_MAX: Final = (1 << CPU_BITS) - 1
 
@@ -37,24 +39,29 @@ def scores(scratch: Scratch, demand: DemandClass, rows: Integers | None) -> Inte
     able = np.logical_and.reduce(amounts >= demand.vector)
     able &= possible
     score = (amounts[DEVICES] << CPU_BITS) + np.minimum(amounts[CPU], CPU_MAX)
-    if demand.share is not None and demand.memory is not None:
-        left = _left_of_device(scratch, demand.share, demand.memory, rows)
+    if demand.shares_device:
+        left = _left_of_device(scratch, demand, rows)
         able &= left <= MILLI
         if demand.price_rank is None:
-            score += left << PRICE_SHIFT
+            score += left.astype(np.int64) << PRICE_SHIFT
     if demand.price_rank is not None:
         rank = demand.price_rank if rows is None else demand.price_rank.take(rows)
         score += rank << PRICE_SHIFT
     return np.where(able, score, INFEASIBLE)
 
 
-def _left_of_device(scratch: Scratch, share: Integers, memory: Integers, rows: Integers | None) -> Integers:
+def _left_of_device(scratch: Scratch, demand: DemandClass, rows: Integers | None) -> npt.NDArray[np.uint32]:
     """What would be left of the fullest device that can take the share; more than a device where none can."""
+    asked = demand.asked.devices
     devices, room = scratch.devices, scratch.device_memory
     if rows is not None:
-        devices, room = devices.take(rows, axis=1), room.take(rows, axis=1)
-        share, memory = share.take(rows), memory.take(rows)
-    left = devices - share
-    fits = (left >= 0) & (room >= memory)
-    least: Integers = np.where(fits, left, 2 * MILLI).min(axis=0)
+        devices = devices.take(rows, axis=1)
+    if asked.share_milli and not demand.checks_memory and not scratch.is_skewed:
+        # Below zero turns into a very large number, which is what "can't" must be here.
+        alone: npt.NDArray[np.uint32] = (devices - asked.share_milli).astype(np.uint32).min(axis=0)
+        return alone
+    share, memory = demand.share_on(slice(None) if rows is None else rows)
+    left = (devices - share).astype(np.uint32)
+    left[(room if rows is None else room.take(rows, axis=1)) < memory] = CANNOT
+    least: npt.NDArray[np.uint32] = left.min(axis=0)
     return least

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -52,6 +53,9 @@ class Found:
     choice: Choice | None = None
     is_own_affair: bool = False
     review_ms: int | None = None
+
+
+NOTHING_FOUND: Final = Found()
 
 
 class Seeker:
@@ -105,13 +109,13 @@ class Seeker:
         if len(classes) == 1:
             kind = classes[0]
             if kind.blocked == self._scope.round_number:
-                return Found()
+                return NOTHING_FOUND
             row = kind.best(barred)
             if row >= 0:
                 return Found(Seating((row,)))
             if barred is None:
                 kind.blocked = self._scope.round_number
-            return Found()
+            return NOTHING_FOUND
         key = self._gang_key(demand, classes) if barred is None else None
         if key in self._full:
             return Found()
@@ -164,7 +168,8 @@ class Seeker:
                 self._crossings.hauls.promise(found.choice.option.haul)
         if found.estimate_micro is not None:
             return found.estimate_micro
-        if not any(place.price_per_hour_micro or place.cpu_price_per_hour_micro for place in places):
+        first = places[0]
+        if len(places) == 1 and not first.price_per_hour_micro and not first.cpu_price_per_hour_micro:
             return 0
         return work_cost_micro(self._scope, demand, classes, seating.rows, self._policy) or 0
 
@@ -327,17 +332,20 @@ class Seeker:
         self, demand: Demand, classes: tuple[DemandClass, ...], books: Books, *, with_budget: bool = True
     ) -> Mask | None:
         """Nodes this demand may not use though others like it may; None if there are none."""
+        is_free = not demand.avoid and not demand.apart_nodes and not self._placed
+        if is_free and not books.is_limited and demand.task.budget_micro is None:
+            return None
         rows = (*self._rows(demand.avoid), *self._apart(demand))
         single = classes[0] if len(classes) == 1 else None
         room = books.room_devices_milli() if books.is_limited else None
-        has_own_share = single is not None and single.share is not None and not single.asked.devices.share_milli
+        has_own_share = single is not None and single.shares_device and not single.asked.devices.share_milli
         has_budget = with_budget and single is not None and demand.task.budget_micro is not None
         if not rows and not has_budget and not (has_own_share and room is not None):
             return None
         barred: Mask = np.zeros(self.node_count, dtype=np.bool_)
         barred[list(rows)] = True
-        if single is not None and single.share is not None and has_own_share and room is not None:
-            barred |= single.share > room
+        if single is not None and has_own_share and room is not None:
+            barred |= single.share_on()[0] > room
         if single is not None and has_budget:
             barred |= over_budget(self._scope, demand, single, self._policy)
         return barred

@@ -1,8 +1,8 @@
 """Desired set + held set → actions: what runs and is not desired stops, what is desired and does not run starts once.
 
 A slot is one member of one task (tenant/task/member); a key names one attempt of it (tenant/task/attempt/member).
-A slot holds one living attempt at a time: a newer attempt waits until the older one is proven gone. Attempts of a slot only go
-up, and within an attempt the epoch only goes up; a wish that would go back is refused.
+A slot holds one living attempt at a time: a newer attempt waits until the older one is proven gone. Attempts of a slot
+only go up, and within an attempt the epoch only goes up; a wish that would go back is refused.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def _plain(schema: Any) -> Any:
 
 
 def narrowings(new: Schema, released: Schema) -> list[str]:
-    """Where a JSON Schema accepts less than its released version did: lost words, tighter bounds, other patterns."""
+    """Where a JSON Schema accepts less than its released version did: lost words, tighter bounds, more required."""
     return sorted(dict.fromkeys(_narrowed(_Place(new, new), _Place(released, released), "")))
 
 
@@ -74,6 +74,9 @@ def _narrowed(new: _Place, released: _Place, path: str) -> Iterator[str]:
             yield f"{here} loses {', '.join(lost)}"
     if "pattern" in now and now["pattern"] != before.get("pattern"):
         yield f"{here} must match {now['pattern']}, was {before.get('pattern', 'any')}"
+    required = [name for name in now.get("required", ()) if name not in before.get("required", ())]
+    if required:
+        yield f"{here} requires {', '.join(required)}"
     for keys, sign in ((_LOWER_ONLY, 1), (_RAISE_ONLY, -1)):
         for key in keys:
             if key in now and (key not in before or (now[key] - before[key]) * sign > 0):

@@ -132,12 +132,13 @@ def _plan_avro(plan: Plan, root: Path, contracts: Contracts) -> None:
         contract = contracts[name]
         schema = avro_schema(contract)
         revisions = released.revisions(name, contract.MAJOR)
-        if revisions and wire_form(revisions[0].schema) == wire_form(schema):
-            plan.files[f"{SCHEMAS}/{revisions[0].file}"] = written(schema)  # Remarks and defaults may change.
-            continue
-        for form in revisions:
+        is_same = bool(revisions) and wire_form(revisions[0].schema) == wire_form(schema)
+        for form in revisions[is_same:]:
             found = incompatibilities(schema, form.schema)
             plan.problems += [f"{SCHEMAS}/{form.file}: {problem}; {_way_out(contract)}" for problem in found]
+        if is_same:
+            plan.files[f"{SCHEMAS}/{revisions[0].file}"] = written(schema)  # Remarks and defaults may change.
+            continue
         file = file_of(name, contract.MAJOR, len(revisions) + 1)
         plan.files[f"{SCHEMAS}/{file}"] = written(schema)
         ids[file] = next_id

@@ -14,6 +14,7 @@ from evenflow.sim.scenario import kinds
 from evenflow.sim.scenario.policy import POLICY
 from evenflow.sim.scenario.schema import Field, Form, Values
 from evenflow.sim.scenario.settings import SETTINGS
+from evenflow.sim.scenario.written import Written
 
 FORMAT_VERSION: Final = 1
 #: 2026-01-01T00:00:00Z, the wall clock at t = 0 unless the file says otherwise.
@@ -52,12 +53,11 @@ class Scenario:
     until_ms: int
     settings: Values
     policy: Values
-    policy_written: Values
+    documents: Written
     sites: list[Values]
     links: list[Values]
     nodes: list[Values]
     queues: list[Values]
-    queues_written: list[Values]
     datasets: list[Values]
     steps: list[Step]
     expectations: list[Expectation] = field(default_factory=list)
@@ -98,7 +98,7 @@ SLICE: Final = Form(
     "a hardware partition of a device",
     (
         Field("profile", kinds.TEXT, "name of the profile", required=True),
-        Field("count", kinds.integer(1, 64), "how many", default=1),
+        Field("count", kinds.integer(1, 64), "how many", required=True),
     ),
 )
 
@@ -154,7 +154,12 @@ QUEUE: Final = Form(
         Field("lending_limit", AMOUNTS.partial(), "most it lends", default={}, status="planned"),
         Field("limit", AMOUNTS.partial(), "most it may use, met exactly", default={}),
         Field("weight", kinds.NUMBER, "its part among its siblings", default=1),
-        Field("order", kinds.choice("default", "strict"), "whether the first waiting task holds back others", default="default"),
+        Field(
+            "order",
+            kinds.choice("default", "strict"),
+            "whether the first waiting task holds back others",
+            default="default",
+        ),
         Field("waiting_limit", kinds.integer(0, 1_000_000), "most tasks that may wait"),
         Field("budget", kinds.MONEY, "most it may spend", status="planned"),
     ),

@@ -34,7 +34,7 @@ def _kind(name: str, convert: Callable[[object], Any]) -> Kind:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("must be a text")  # noqa: TRY004  ValueError is what a kind raises
+        raise ValueError("must be a text")
     if len(value) > TEXT_MAX:
         raise ValueError(f"is longer than {TEXT_MAX} characters")
     return value
@@ -51,7 +51,7 @@ def _matching(pattern: re.Pattern[str], wanted: str) -> Callable[[object], str]:
 
 def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("must be true or false")  # noqa: TRY004  ValueError is what a kind raises
+        raise ValueError("must be true or false")
     return value
 
 

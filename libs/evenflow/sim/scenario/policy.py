@@ -57,7 +57,9 @@ _RETRY: Final = Form(
     "what follows a failed attempt",
     (
         _ready("backoff_s", kinds.list_of(kinds.SECONDS), "first and longest wait", default=[5_000, 300_000]),
-        _ready("start_failures_quarantine", kinds.integer(1, 1000), "failed starts in a row that quarantine", default=3),
+        _ready(
+            "start_failures_quarantine", kinds.integer(1, 1000), "failed starts in a row that quarantine", default=3
+        ),
         _ready("avoid_failed_node", kinds.BOOLEAN, "a task avoids the node it failed on", default=True),
         _ready("memory_growth", kinds.NUMBER, "memory asked after running out, as a factor", default=2),
     ),
@@ -79,7 +81,12 @@ POLICY: Final = Form(
             "order",
             "the order of waiting tasks",
             _ready("ageing_s", kinds.SECONDS, "wait that is worth one priority point", default=60_000),
-            _planned("backfill", kinds.choice("easy", "conservative", "off"), "small tasks past a reservation", default="easy"),
+            _planned(
+                "backfill",
+                kinds.choice("easy", "conservative", "off"),
+                "small tasks past a reservation",
+                default="easy",
+            ),
             _ready("starvation_s", kinds.SECONDS, "wait after which nothing may overtake", default=60_000),
         ),
         _section(

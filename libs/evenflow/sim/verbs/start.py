@@ -25,7 +25,9 @@ _FORM: Final = Form(
         Field("member", kinds.integer(0, 100_000), "of this member only"),
         Field("fails_after_s", kinds.SECONDS, "it fails after this time"),
         Field("takes_s", kinds.SECONDS, "it takes this time"),
-        Field("times", kinds.either(kinds.integer(1, 1_000_000), kinds.choice("forever")), "how often", default="forever"),
+        Field(
+            "times", kinds.either(kinds.integer(1, 1_000_000), kinds.choice("forever")), "how often", default="forever"
+        ),
         Field("hangs", kinds.BOOLEAN, "it never ends", default=False),
     ),
     one_of=("node", "task"),

@@ -11,6 +11,7 @@ from evenflow.sim.stage import Stage
 from evenflow.sim.verbs.verb import Verb
 
 _STORE: Final = kinds.choice("live", "documents", "objects", "log")
+_KEPT: Final = kinds.choice("live", "documents", "objects")
 _COUNTED: Final = ("refuse", "lose_answers", "swallow")
 
 
@@ -29,9 +30,9 @@ _FORM: Final = Form(
         Field("down", _STORE, "it does not answer"),
         Field("up", _STORE, "it answers again"),
         Field("read_only", _STORE, "it refuses every write"),
-        Field("refuse", _STORE, "it refuses matching writes"),
-        Field("lose_answers", _STORE, "it applies and does not answer"),
-        Field("swallow", _STORE, "it answers and does not keep"),
+        Field("refuse", _KEPT, "it refuses matching writes"),
+        Field("lose_answers", _KEPT, "it applies and does not answer"),
+        Field("swallow", _KEPT, "it answers and does not keep"),
         Field("match", kinds.ANY_MAP, "fields of the writes that are refused", default={}),
         Field("times", kinds.integer(1, 1_000_000), "how often", default=1),
     ),

@@ -56,6 +56,10 @@ class Groups:
         """A group, if it ever had a member."""
         return self._groups.get(name)
 
+    def names(self) -> list[str]:
+        """Groups that ever had a member, in order of their first."""
+        return list(self._groups)
+
     def generation(self, name: str) -> int:
         """The group's generation, 0 before its first."""
         group = self._groups.get(name)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from evenflow.platform.clock import Clock
 
 PENDING_COUNT_MAX = 4_096
-REMEMBERED_SEQUENCES = 5
+# What a record costs in memory besides its bytes, for the bound of the cache.
+RECORD_MEMORY_BYTES = 300
 
 
 class Cache:
@@ -163,7 +164,7 @@ class EmbeddedLog:
 
     def submit(self, row: LogRecord) -> asyncio.Future[RecordMetadata]:
         """Take a record; it is written with this turn's others. The future has its metadata or its error."""
-        future: asyncio.Future[RecordMetadata] = self.loop.create_future()
+        future: asyncio.Future[RecordMetadata] = (self._loop or self.loop).create_future()
         row.future = future
         self._rows.append(row)
         if not self._scheduled:
@@ -208,7 +209,7 @@ class EmbeddedLog:
                 waiting.set_result(None)
         if self.hooks.interceptor is not None:
             for row in sent:
-                self._acknowledge(row, row.partition, -1)
+                self._acknowledge(row, -1)
 
     def append(self, rows: Sequence[LogRecord], offsets: Sequence[tuple[str, str, int, int, str]] = ()) -> None:
         """Append records over any partitions, and a group's offsets, as one atomic change.
@@ -218,50 +219,48 @@ class EmbeddedLog:
         """
         change = Change(offsets=list(offsets))
         staged: dict[Partition, list[LogRecord]] = {}
-        opened: list[tuple[Partition, LogRecord]] = []
+        repeated: list[tuple[LogRecord, int]] = []
         for row in rows:
             partition = self.topics[row.topic].partitions[row.partition]
-            if (known := partition.sequences.get(row.producer_id)) and 0 <= row.sequence <= max(known):
-                self._acknowledge(row, row.partition, known.get(row.sequence, -1))
-                continue
-            if (refusal := self._refusal(partition, row)) is not None:
+            if row.sequence >= 0:
+                last = partition.sequences.get(row.producer_id)
+                if last is not None and row.sequence <= last[0]:
+                    repeated.append((row, last[1] if row.sequence == last[0] else -1))
+                    continue
+            if (refusal := _refusal(partition.rules, row)) is not None:
                 _fail(row, refusal)
                 continue
             waiting = staged.get(partition)
             if waiting is None:
                 waiting = staged[partition] = []
-            row.offset = partition.next + len(waiting)
+            row.offset = offset = partition.next + len(waiting)
             waiting.append(row)
             change.records.append((partition.partition_id, row))
             if row.sequence >= 0:
-                self._remember(partition, row)
-            if row.transaction is not None and partition not in row.transaction.partitions:
-                row.transaction.partitions[partition] = row.offset
-                opened.append((partition, row))
-                change.opened.append((row.transaction.transactional_id, partition.partition_id, row.offset))
-        if not staged and not offsets:
-            return
-        try:
-            self.storage.write(change)
-        except BaseException:
-            for partition, row in opened:
-                if row.transaction is not None:
-                    del row.transaction.partitions[partition]
-            for _, row in change.records:
-                self.topics[row.topic].partitions[row.partition].sequences.pop(row.producer_id, None)
-                row.offset = -1
-            raise
-        for partition, row in opened:
-            if row.transaction is not None:
-                partition.open[row.transaction] = row.offset
-        self._publish(staged)
-        self.offsets_written(offsets)
+                partition.sequences[row.producer_id] = (row.sequence, offset)
+            transaction = row.transaction
+            if transaction is not None and partition not in transaction.partitions:
+                transaction.partitions[partition] = offset
+                partition.open[transaction] = offset
+                change.opened.append((transaction.transactional_id, partition.partition_id, offset))
+        if staged or offsets:
+            try:
+                self.storage.write(change)
+            except BaseException:
+                _unstage(staged)
+                raise
+            self._publish(staged)
+            self.offsets_written(offsets)
+        for row, offset in repeated:
+            self._acknowledge(row, offset)
 
     def _publish(self, staged: dict[Partition, list[LogRecord]]) -> None:
+        make = tuple.__new__
         for partition, rows in staged.items():
             partition.tail.extend(rows)
             partition.next += len(rows)
-            size = 0
+            topic, number, key, start = partition.topic, partition.number, partition.key, partition.start
+            size = RECORD_MEMORY_BYTES * len(rows)
             for row in rows:
                 size += row.size
                 if row.transaction is not None:
@@ -270,39 +269,19 @@ class EmbeddedLog:
                 if future is not None:
                     row.future = None
                     if not future.done():
-                        place = RecordMetadata(
-                            row.topic, row.partition, partition.key, row.offset, row.timestamp, 0, partition.start
+                        future.set_result(
+                            make(RecordMetadata, (topic, number, key, row.offset, row.timestamp, 0, start))
                         )
-                        future.set_result(place)
-            self.cache.added(partition, len(rows), size + 300 * len(rows))
+            self.cache.added(partition, len(rows), size)
         for partition in staged:
             if partition.readers:
                 self.wake(partition)
 
-    def _refusal(self, partition: Partition, row: LogRecord) -> KafkaError | None:
-        transaction = row.transaction
-        if transaction is not None and transaction.over is not None:
-            return ProducerFenced()
-        rules = partition.rules
-        if row.size > rules.message_bytes_max:
-            return MessageSizeTooLargeError(
-                f"a record of {row.size} bytes; {row.topic} takes {rules.message_bytes_max} (max.message.bytes)"
-            )
-        if rules.compacted and row.key is None:
-            return InvalidRecordError(f"{row.topic} is compacted: every record needs a key")
-        return None
-
-    def _remember(self, partition: Partition, row: LogRecord) -> None:
-        known = partition.sequences.setdefault(row.producer_id, {})
-        known[row.sequence] = row.offset
-        if len(known) > REMEMBERED_SEQUENCES:
-            del known[next(iter(known))]
-
-    def _acknowledge(self, row: LogRecord, number: int, offset: int) -> None:
+    def _acknowledge(self, row: LogRecord, offset: int) -> None:
         future, row.future = row.future, None
         if future is not None and not future.done():
-            key = TopicPartition(row.topic, number)
-            future.set_result(RecordMetadata(row.topic, number, key, offset, row.timestamp, 0, 0))
+            key = TopicPartition(row.topic, row.partition)
+            future.set_result(RecordMetadata(row.topic, row.partition, key, offset, row.timestamp, 0, 0))
 
     def forget_sequences(self, producer_id: int) -> None:
         """A producer stopped, or begins anew: its numbers start from the beginning."""
@@ -316,6 +295,15 @@ class EmbeddedLog:
             reader.wake()
 
     # ---- committed offsets
+
+    def rewind(self, group: str, count: int) -> None:
+        """Put a group's offsets back by `count`, never below the start; its members read from there again."""
+        back = []
+        for (topic, number), (offset, metadata) in self._offsets.get(group, {}).items():
+            start = self.partition(TopicPartition(topic, number)).start
+            back.append((group, topic, number, max(start, offset - count), metadata))
+        self.append((), back)
+        self.groups.rebalance(group)
 
     def offsets_written(self, offsets: Sequence[tuple[str, str, int, int, str]]) -> None:
         """Keep what the storage has now."""
@@ -341,6 +329,31 @@ class EmbeddedLog:
         if self._loop is not None:
             self.flush()
         self.storage.close()
+
+
+def _refusal(rules: TopicRules, row: LogRecord) -> KafkaError | None:
+    """Why the log can't take this record."""
+    if row.size > rules.message_bytes_max:
+        return MessageSizeTooLargeError(
+            f"a record of {row.size} bytes; {row.topic} takes {rules.message_bytes_max} (max.message.bytes)"
+        )
+    if rules.compacted and row.key is None:
+        return InvalidRecordError(f"{row.topic} is compacted: every record needs a key")
+    if row.transaction is not None and row.transaction.over is not None:
+        return ProducerFenced()
+    return None
+
+
+def _unstage(staged: dict[Partition, list[LogRecord]]) -> None:
+    """Take back what a failed write would have made true."""
+    for partition, rows in staged.items():
+        for row in rows:
+            partition.sequences.pop(row.producer_id, None)
+            transaction = row.transaction
+            if transaction is not None and transaction.partitions.get(partition) == row.offset:
+                del transaction.partitions[partition]
+                del partition.open[transaction]
+            row.offset = -1
 
 
 def _fail(row: LogRecord, error: Exception) -> None:

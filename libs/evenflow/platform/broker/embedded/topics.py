@@ -67,6 +67,9 @@ class TopicRules:
                 message = f"topic {topic}: unknown setting {name}; known are {', '.join(sorted(_KNOWN))}"
                 raise Refused(message)
         merged = {**_KNOWN, **configs}
+        if merged["message.timestamp.type"] != "CreateTime":
+            message = f"topic {topic}: message.timestamp.type must be CreateTime; records keep their producer's time"
+            raise Refused(message)
         policies = {part.strip() for part in merged["cleanup.policy"].split(",")}
         if not policies <= {"compact", "delete"}:
             message = f"topic {topic}: cleanup.policy must be compact, delete or compact,delete"
@@ -90,8 +93,9 @@ class TopicRules:
 class Partition:
     """One partition of a topic.
 
-    `open` maps open transactions to their first offset here, oldest first. `readers` are the consumers to wake.
-    `plain` says that no marker and no aborted record was ever appended, so reading needs no filter.
+    `sequences` has each producer's last sequence here and its offset. `open` maps open transactions to their first
+    offset here, oldest first. `readers` are the consumers to wake. `plain` says that no marker and no aborted record
+    was ever appended, so reading needs no filter.
     """
 
     __slots__ = (
@@ -124,7 +128,7 @@ class Partition:
         self.tail = Tail()
         self.open: dict[OpenTransaction, int] = {}
         self.readers: dict[Membership, None] = {}
-        self.sequences: dict[int, dict[int, int]] = {}
+        self.sequences: dict[int, tuple[int, int]] = {}
         self.plain = stored.next_offset == 0
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiokafka.errors import InvalidTransactionTimeout, ProducerFenced
+from aiokafka.errors import InvalidTransactionTimeout, KafkaStorageError, ProducerFenced
 
 from evenflow.platform.broker.embedded.records import ABORT_MARKER, ABORTED, COMMIT_MARKER, LogRecord
 from evenflow.platform.broker.embedded.storage.port import Change, StoredTransaction
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MARKER_BYTES = 78
 TIMEOUT_MS_MAX = 900_000
+RETRY_S = 1.0
 
 
 class OpenTransaction:
@@ -188,6 +189,15 @@ class Transactions:
         for partition, _ in markers:
             self._log.wake(partition)
 
+    def _ended_by_time(self, identity: Identity) -> bool:
+        """Abort and fence; False when the storage can't take it now, so that it is tried again."""
+        self._log.flush()
+        try:
+            self._end(identity, commit=False, fence=True)
+        except KafkaStorageError:
+            return False
+        return True
+
     def _arm(self, deadline: float) -> None:
         if self._timer is None or self._timer.cancelled():
             self._timer = self._log.loop.call_at(deadline, self._expire, context=self._log.world)
@@ -203,10 +213,9 @@ class Transactions:
         for identity in self._identities.values():
             if identity.open is None:
                 continue
-            if identity.open.deadline <= now:
-                self._log.flush()
-                self._end(identity, commit=False, fence=True)
-            else:
+            if identity.open.deadline <= now and not self._ended_by_time(identity):
+                identity.open.deadline = now + RETRY_S
+            if identity.open is not None:
                 waiting.append(identity.open.deadline)
         if waiting:
             self._arm(min(waiting))

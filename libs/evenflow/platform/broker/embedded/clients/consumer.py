@@ -177,6 +177,15 @@ class EmbeddedConsumer(Membership):
                     return record.copy()
             await self._wait(None)
 
+    def __aiter__(self) -> EmbeddedConsumer:
+        return self
+
+    async def __anext__(self) -> LogRecord:
+        try:
+            return await self.getone()
+        except ConsumerStoppedError:
+            raise StopAsyncIteration from None
+
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[LogRecord]]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStorage:
-    """A log that ends with its process."""
+    """A log that ends with its process, and grows until `retention` cuts it."""
 
     cache_bytes: int | None = None
 

@@ -11,7 +11,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 from aiokafka.errors import KafkaStorageError
 from pydantic_core import to_json
@@ -64,12 +64,22 @@ class FileStorage:
         self, directory: Path, *, survives: Literal["kill", "power-loss"] = "kill", cache_bytes: int = 64 << 20
     ) -> None:
         self.cache_bytes: int | None = cache_bytes
-        directory.mkdir(parents=True, exist_ok=True)
-        self._lock = _hold(directory / "log.lock")
-        self._database = sqlite3.connect(directory / "log.sqlite", isolation_level=None)
+        self._lock: IO[str] | None = None
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._lock = _hold(directory / "log.lock")
+            self._database = sqlite3.connect(directory / "log.sqlite", isolation_level=None)
+            self._prepare(directory, synchronous="full" if survives == "power-loss" else "normal")
+        except (OSError, sqlite3.Error) as error:
+            if self._lock is not None:
+                self._lock.close()
+            message = f"{directory} holds no usable log ({error}); mend the folder's rights or choose another folder"
+            raise Refused(message) from error
+
+    def _prepare(self, directory: Path, *, synchronous: str) -> None:
         run = self._database.execute
         run("pragma journal_mode=wal")
-        run(f"pragma synchronous={'full' if survives == 'power-loss' else 'normal'}")
+        run(f"pragma synchronous={synchronous}")
         run("pragma cache_size=-16384")
         # Fewer and larger checkpoints cost less and stall the loop for longer: 8 MiB is about 8 ms here.
         run("pragma wal_autocheckpoint=2000")
@@ -164,13 +174,13 @@ class FileStorage:
             many("delete from record where id=?", [(_row(part, offset),) for part, offset in change.compacted])
 
     def read(self, partition_id: int, topic: str, number: int, start: int, end: int, limit: int) -> list[LogRecord]:
-        """Read a range by primary key."""
-        rows = self._database.execute(
+        """Read a range by row id. Raises KafkaStorageError."""
+        query = self._select(
             "select id, ts, key, value, headers, kind, producer from record where id>=? and id<? order by id limit ?",
             (_row(partition_id, start), _row(partition_id, end), limit),
         )
         records = []
-        for row, timestamp, key, value, text, kind, producer in rows:
+        for row, timestamp, key, value, text, kind, producer in query:
             offset = row & OFFSET_MASK
             headers = decode_headers(text)
             size = record_size(key, value, headers)
@@ -179,10 +189,18 @@ class FileStorage:
             records.append(record)
         return records
 
+    def _select(self, text: str, values: tuple[int, ...]) -> list[tuple[Any, ...]]:
+        try:
+            return self._database.execute(text, values).fetchall()
+        except sqlite3.Error as error:
+            message = f"the log's file could not be read: {error}"
+            raise KafkaStorageError(message) from error
+
     def close(self) -> None:
         """Close the file and give the folder free."""
         self._database.close()
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
 
 def _row(partition_id: int, offset: int) -> int:

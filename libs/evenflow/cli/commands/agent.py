@@ -1,0 +1,35 @@
+"""`evenflow agent`: join this machine as a node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenflow.cli.exits import WRONG, Stop
+
+GATEWAY_URL = "http://127.0.0.1:7071"
+
+
+def agent(
+    url: Annotated[
+        str, typer.Option("--url", envvar="EVENFLOW_GATEWAY_URL", help="The gateway's address.")
+    ] = GATEWAY_URL,
+    token: Annotated[str, typer.Option("--token", envvar="EVENFLOW_TOKEN", help="A join token; needed once.")] = "",
+    node: Annotated[str, typer.Option("--node", help="The node's id; the machine's name if left out.")] = "",
+    site: Annotated[str, typer.Option("--site", help="The site it stands at.")] = "local",
+    document: Annotated[
+        Path | None, typer.Option("--document", help="A node document; else this machine's size.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Journal, key and scratch; else under the home folder.")
+    ] = None,
+) -> None:
+    """Join this machine: take tasks from the gateway, run them as processes, report what happens."""
+    from evenflow.hosting.machine import AgentOptions, run_agent
+
+    if not url.startswith(("http://", "https://")):
+        raise Stop(WRONG, f"{url!r} is no address", path="--url", way_out="Write http://host:port.")
+    options = AgentOptions(url=url, token=token, node=node, site=site, document=document, folder=data)
+    raise typer.Exit(run_agent(options))

@@ -1,0 +1,88 @@
+"""All services of the registry in one process, under the supervisor, with the two HTTP doors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from evenflow.core.errors import FieldRefused
+from evenflow.hosting.http import Current, HttpServer
+from evenflow.hosting.registry import SERVICES, ServiceKind
+from evenflow.hosting.surroundings import Surroundings
+from evenflow.platform.service import Service
+from evenflow.platform.supervisor import Patience, Supervisor
+
+#: Services that have an application, and the setting of the host that names its port.
+DOORS: Final = {"console": "console_port", "gateway": "gateway_port"}
+PATIENCE: Final = Patience(stop_s=4.0)
+
+
+class Composition:
+    """A process: add services, then `start` and `stop`, or `run` until an event is set.
+
+    HTTP is listed first, so that it is the last to stop: what streams are open are ended by their services.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+        self.supervisor = Supervisor(surroundings.clock, surroundings.logger("host"), PATIENCE)
+        self.doors = {name: Current(name) for name in DOORS}
+        self.running: dict[str, Service] = {}
+        self.servers: dict[str, HttpServer] = {}
+
+    def add_doors(self, *names: str) -> None:
+        """Serve the applications of these services over HTTP. Raises Refused when a port is taken."""
+        settings = self.surroundings.settings
+        for name in names:
+            server = HttpServer(
+                self.doors[name], name=name, address=settings.address, port=getattr(settings, DOORS[name])
+            )
+            server.bind()
+            self.servers[name] = server
+            self.supervisor.add(f"http-{name}", lambda server=server: server)  # type: ignore[misc]  # bound per turn
+
+    def add_service(self, name: str, settings: Any = None) -> None:
+        """Run a service of the registry. Raises FieldRefused for an unknown name."""
+        kind = kind_named(name)
+        chosen = settings if settings is not None else kind.settings()
+        self.supervisor.add(name, lambda: self._made(kind, chosen))
+
+    def add_services(self, settings: Mapping[str, Any], leave_out: Iterable[str] = ()) -> None:
+        """Run all services of the registry."""
+        left_out = tuple(leave_out)
+        for name in SERVICES:
+            if name not in left_out:
+                self.add_service(name, settings.get(name))
+
+    def _made(self, kind: ServiceKind, settings: Any) -> Service:
+        service = kind.build(self.surroundings.runtime(kind.name), settings)
+        self.running[kind.name] = service
+        if kind.name in self.doors:
+            self.doors[kind.name].set(service)
+        return service
+
+    async def start(self) -> None:
+        """Create the topics and start everything in order. Raises Refused when something can't ever start."""
+        await self.surroundings.provision()
+        await self.supervisor.start()
+
+    async def stop(self) -> None:
+        """Stop everything in reverse order, then close stores and log."""
+        await self.supervisor.stop()
+        await self.surroundings.close()
+
+    async def run(self, until: asyncio.Event) -> None:
+        """Start, serve until the event is set, stop."""
+        try:
+            await self.surroundings.provision()
+            await self.supervisor.run(until)
+        finally:
+            await self.surroundings.close()
+
+
+def kind_named(name: str) -> ServiceKind:
+    """A service of the registry. Raises FieldRefused."""
+    if name not in SERVICES:
+        raise FieldRefused("service", f"{name[:40]!a} is unknown; known are {', '.join(SERVICES)}")
+    return SERVICES[name]

@@ -1,0 +1,113 @@
+"""What the services of one process share: clock, ids, log, stores; and what each of them is given of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field
+
+from evenflow.core.errors import Refused
+from evenflow.events.streams import topics
+from evenflow.platform.broker.embedded.log import EmbeddedLog
+from evenflow.platform.broker.embedded.transport import EmbeddedTransport
+from evenflow.platform.broker.factory import make_log, make_transport
+from evenflow.platform.broker.ports import Transport
+from evenflow.platform.clock import Clock, Ids, RandomIds, SystemClock, system_random
+from evenflow.platform.observability.logs import Level, Write, stderr_line
+from evenflow.platform.observability.logs import make_log as make_logger
+from evenflow.platform.runtime import Runtime
+from evenflow.platform.settings import Settings
+from evenflow.platform.stores.factory import Stores, open_stores
+
+#: How long a broker waits for handlers at a stop.
+GRACE_S: Final = 3.0
+
+
+class HostSettings(Settings):
+    """Where the log and the stores are, and how much is logged. EVENFLOW_HOST_LOG and so on in the environment."""
+
+    log: str = Field(default="embedded:", max_length=2_000)
+    documents: str = Field(default="sqlite::memory:", max_length=2_000)
+    live: str = Field(default="fake:", max_length=2_000)
+    objects: str = Field(default="memory:", max_length=2_000)
+    level: Level = "warning"
+    address: str = Field(default="127.0.0.1", max_length=255)
+    console_port: int = Field(default=7070, ge=0, le=65_535)
+    gateway_port: int = Field(default=7071, ge=0, le=65_535)
+
+
+def in_folder(folder: Path, settings: HostSettings) -> HostSettings:
+    """The embedded profile with everything durable under one folder."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    whole = folder.resolve()
+    return settings.with_changes(
+        log=f"embedded:{whole}/log",
+        documents=f"sqlite://{whole}/documents.db",
+        objects=f"file://{whole}/objects",
+    )
+
+
+class Surroundings:
+    """Opens log and stores once. Raises Refused when a URL is wrong or the folder is in use."""
+
+    def __init__(
+        self, settings: HostSettings, *, clock: Clock | None = None, ids: Ids | None = None, write: Write = stderr_line
+    ) -> None:
+        self.settings = settings
+        self.clock: Clock = clock or SystemClock()
+        self.ids: Ids = ids or RandomIds(self.clock)
+        self._write = write
+        self.log: EmbeddedLog | None = None
+        if settings.log.startswith("embedded:"):
+            self.log = make_log(settings.log, clock=self.clock)
+        self.stores: Stores = open_stores(documents=settings.documents, live=settings.live, objects=settings.objects)
+
+    def transport(self) -> Transport:
+        """The clients of one service."""
+        if self.log is not None:
+            return EmbeddedTransport(self.log, clock=self.clock, ids=self.ids, graceful_timeout_s=GRACE_S)
+        return make_transport(self.settings.log, clock=self.clock, ids=self.ids, graceful_timeout_s=GRACE_S)
+
+    def runtime(self, name: str) -> Runtime:
+        """What one incarnation of a service is given."""
+        instance = self.ids.new_id()
+        return Runtime(
+            name=name,
+            instance=instance,
+            clock=self.clock,
+            ids=self.ids,
+            random=system_random(),
+            transport=self.transport(),
+            documents=self.stores.documents,
+            live=self.stores.live,
+            objects=self.stores.objects,
+            log=self.logger(name, instance),
+        )
+
+    def logger(self, name: str, instance: str = "") -> object:
+        """A logger with a name."""
+        return make_logger(
+            service=name, instance=instance, clock=self.clock, level=self.settings.level, write=self._write
+        )
+
+    async def provision(self) -> None:
+        """Create the topics that are missing."""
+        await self.transport().provision(topics())
+
+    async def close(self) -> None:
+        """Close stores, then the log."""
+        await self.stores.close()
+        if self.log is not None:
+            self.log.close()
+
+
+MakeRuntime = Callable[[str], Runtime]
+
+
+def require_embedded(surroundings: Surroundings) -> EmbeddedLog:
+    """The log of this process. Raises Refused when it is elsewhere."""
+    if surroundings.log is None:
+        raise Refused("this needs the embedded log: leave the log's URL out, or write embedded:/folder")
+    return surroundings.log

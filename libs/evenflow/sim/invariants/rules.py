@@ -1,0 +1,79 @@
+"""INV7 rules: hard constraints hold for every attempt, not only the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evenflow.core.demand.task import Task
+from evenflow.core.errors import FieldRefused
+from evenflow.core.fleet.description import NodeDescription
+from evenflow.core.lifecycle.event_types import EventType
+from evenflow.events.documents.node import parse_node
+from evenflow.events.documents.task_specification import parse_task
+from evenflow.sim.invariants.invariant import attempt_of
+from evenflow.sim.observation.entities import MemberView
+from evenflow.sim.observation.model import Observation
+from evenflow.sim.observation.record import Seen
+
+
+class Rules:
+    """Checked whenever a member is desired on a node."""
+
+    name = "INV7"
+
+    def after(self, model: Observation, record: Seen) -> Iterator[str]:
+        """The node is one that the task's rules allow, and the devices are what it asked for."""
+        if record.type != EventType.ATTEMPT_DESIRED or record.body.get("wish") != "run":
+            return
+        found = attempt_of(model, record)
+        member = (
+            None if found is None else found[1].members.get(int((record.body.get("place") or {}).get("member", -1)))
+        )
+        if found is None or member is None or found[0].document is None or member.node not in model.nodes:
+            return
+        try:
+            task = parse_task(found[0].document, new_id=lambda: found[0].id)
+            node = parse_node(model.nodes[member.node].document)
+        except FieldRefused as refusal:
+            yield f"{found[0].shown} or {member.node} has a document that no door would take: {refusal}"
+            return
+        for problem in (*_place_problems(task, node), *_device_problems(task, node, member)):
+            yield f"attempt {found[1].number} of {found[0].shown} on {node.id}: {problem}"
+
+    def finish(self, model: Observation, *, settled: bool) -> Iterator[str]:
+        """Nothing more."""
+        del model, settled
+        yield from ()
+
+
+def _place_problems(task: Task, node: NodeDescription) -> Iterator[str]:
+    where = task.where
+    if where.sites and node.site not in where.sites:
+        yield f"site {node.site} is not one of {', '.join(where.sites)}"
+    if where.racks and node.rack_id not in where.racks:
+        yield f"rack {node.rack_id} is not one of {', '.join(where.racks)}"
+    if where.nodes and node.id not in where.nodes:
+        yield f"it is not one of {', '.join(where.nodes)}"
+    if node.id in where.not_nodes:
+        yield "the task forbids it"
+    labels = dict(node.labels)
+    for name, value in where.labels:
+        if labels.get(name) != value:
+            yield f"its label {name} is {labels.get(name)!r}, not {value!r}"
+
+
+def _device_problems(task: Task, node: NodeDescription, member: MemberView) -> Iterator[str]:
+    wanted = task.resources_of(member.number)
+    if member.device_milli != wanted.devices.total_milli:
+        yield f"it holds {member.device_milli} milli-devices, {wanted.devices.total_milli} were asked for"
+    if wanted.devices.count and any(milli != 1000 for _, milli in member.devices):
+        yield "whole devices were asked for, shares were given"
+    if len({index for index, _ in member.devices}) != len(member.devices):
+        yield "one device was given twice"
+    if member.cpu_milli != wanted.cpu_milli or member.memory_bytes < wanted.memory_bytes:
+        yield "it holds other cores or memory than were asked for"
+    if wanted.devices.total_milli and node.devices is not None:
+        if wanted.devices.models and node.devices.model not in wanted.devices.models:
+            yield f"model {node.devices.model} is not one of {', '.join(wanted.devices.models)}"
+        if wanted.devices.memory_bytes > node.devices.memory_bytes:
+            yield "its devices have less memory than was asked for"

@@ -1,0 +1,1 @@
+"""The simulated world: the production services and agents on virtual time, over the embedded log, with faults."""

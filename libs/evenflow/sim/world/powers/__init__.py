@@ -1,0 +1,1 @@
+"""What verbs can do to the world, one file per power."""

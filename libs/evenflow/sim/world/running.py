@@ -1,0 +1,197 @@
+"""One run of one scenario: the course of the world, judged record by record, written to its files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from evenflow.core.errors import FieldRefused
+from evenflow.hosting.registry import SERVICES, ServiceKind
+from evenflow.sim.expectations.runner import Broken, Judge
+from evenflow.sim.guard import guarded
+from evenflow.sim.invariants import Guardian, Violation
+from evenflow.sim.loop import Stuck
+from evenflow.sim.observation.record import Seen
+from evenflow.sim.scenario.file import Scenario, Step
+from evenflow.sim.scenario.outcome import ScenarioWrong
+from evenflow.sim.seam import check_versions
+from evenflow.sim.timeline import FORMAT, RunFiles, counted, final_states
+from evenflow.sim.verbs import VERBS
+from evenflow.sim.world.composition import Composition
+from evenflow.sim.world.hosting import Hosted, is_fault
+from evenflow.sim.world.world import World, secret_of, token_of
+
+#: After the last moment everything of that moment is still let through.
+LAST_MOMENT_S: Final = 0.0004
+#: How often the world looks whether a placement leads.
+LOOK_S: Final = 1.0
+#: Time that a new leader has before waiting tasks must be explained again.
+TAKE_OVER_MS: Final = 10_000
+
+
+@dataclass(slots=True)
+class RunResult:
+    """What came of a run. `broken` are expectations that do not hold, in the order of their moments."""
+
+    name: str
+    seed: int
+    broken: list[Broken]
+    violations: list[Violation]
+    summary: dict[str, Any]
+    exits: list[str] = field(default_factory=list)
+    unhandled: list[str] = field(default_factory=list)
+    lines: list[tuple[int, str, str, str, dict[str, Any]]] = field(default_factory=list)
+    reached: dict[str, int] = field(default_factory=dict)
+    records: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything held."""
+        return not self.broken and not self.violations
+
+
+class Run:
+    """Runs a scenario once. Raises ScenarioWrong when a step asks for something that is not there."""
+
+    def __init__(
+        self, scenario: Scenario, *, out: Path | None = None, services: Mapping[str, ServiceKind] = SERVICES
+    ) -> None:
+        check_versions()
+        self._scenario = scenario
+        self._composition = Composition(
+            scenario.settings,
+            scenario.policy,
+            services,
+            {"gateway": {"token": token_of(scenario.seed), "secret": secret_of(scenario.seed)}},
+        )
+        self._files = None if out is None else RunFiles(out)
+        self._guardian = Guardian()
+        self._judge = Judge(scenario.expectations, scenario.until_ms)
+        self._exits: list[str] = []
+        self._problem: BaseException | None = None
+        self._world: World
+        self._stop: asyncio.Future[None]
+
+    def go(self) -> RunResult:
+        """The whole run."""
+        with guarded():
+            self._world = world = World(self._scenario, self._composition, self._see, self._report)
+            self._composition.check_all_used()
+            try:
+                world.loop.run_until_complete(world.loop.create_task(self._main(), context=world.context))
+            except Stuck as stuck:
+                self._guardian.violations.append(Violation("INV10", world.now_ms(), str(stuck)))
+            finally:
+                world.close()
+        if self._problem is not None:
+            raise self._problem
+        return self._finish()
+
+    # -- during the run -----------------------------------------------------------------------------------------------
+    async def _main(self) -> None:
+        world = self._world
+        self._stop = world.loop.create_future()
+        await world.open()
+        for at_ms, steps in groupby(self._scenario.steps, key=lambda step: step.at_ms):
+            chosen = list(steps)
+            world.at(at_ms, lambda chosen=chosen: self._steps(chosen))  # type: ignore[misc]  # bound per turn
+        world.later(0, self._look)
+        ends = world.loop.create_task(self._end())
+        await asyncio.wait({ends, self._stop}, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _end(self) -> None:
+        await self._world.until(self._scenario.until_ms)
+        await asyncio.sleep(LAST_MOMENT_S)
+
+    async def _steps(self, steps: Sequence[Step]) -> None:
+        """Steps of one moment, in file order."""
+        for step in steps:
+            try:
+                await VERBS[step.verb].act(self._world, step.arguments)
+            except FieldRefused as refusal:
+                self._fail(ScenarioWrong(f"steps[{step.number}].{step.verb}", str(refusal)))
+            except Exception as error:  # noqa: BLE001  whatever went wrong must end the run, not vanish in a task
+                self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._problem = self._problem or error
+        if not self._stop.done():
+            self._stop.set_result(None)
+
+    def _see(self, record: Seen) -> None:
+        """Every record: judge what was due before, fold it, look at the invariants, write it."""
+        try:
+            self._judge.before(record.t_ms, self._world.model)
+            self._world.model.apply(record)
+            self._guardian.after(self._world.model, record)
+            if self._files is not None:
+                self._files.record(record)
+        except Exception as error:  # noqa: BLE001  an error of the observer must not look like one of the log
+            self._fail(error)
+
+    def _report(self, hosted: Hosted, error: BaseException | None) -> None:
+        """A process ended untold."""
+        why = hosted.exits[-1] if hosted.exits else ""
+        self._exits.append(f"{self._world.now_ms()} {hosted.name}: {why}")
+        if hosted.service != "agent":
+            self._world.model.count("exited", node=hosted.name)
+        if is_fault(error):
+            self._guardian.survival.ended_untold(hosted.name, why)
+
+    def _look(self) -> None:
+        """Excuse missing reasons while nobody leads."""
+        leader = self._world.services.leader()
+        if leader is None or leader.process is None or not leader.process.running:
+            self._guardian.reasons.excused_until_ms = self._world.now_ms() + TAKE_OVER_MS
+        self._world.later(round(LOOK_S * 1000), self._look)
+
+    # -- afterwards ---------------------------------------------------------------------------------------------------
+    def _finish(self) -> RunResult:
+        world, guardian = self._world, self._guardian
+        self._judge.finish(world.model)
+        guardian.finish(world.model, settled=world.settled_ms is not None)
+        unhandled = [_shown(context) for context in world.loop.errors]
+        summary = {
+            "format": FORMAT,
+            "versions": {"evenflow": _version()},
+            "name": self._scenario.name,
+            "seed": self._scenario.seed,
+            "until": self._scenario.until_ms / 1000,
+            "settled": None if world.settled_ms is None else world.settled_ms / 1000,
+            "records": world.model.record_count,
+            "counts": counted(world.model),
+            "states": final_states(world.model),
+            "expectations": [broken.row() for broken in self._judge.broken],
+            "violations": [violation.row() for violation in guardian.violations],
+        }
+        if self._files is not None:
+            self._files.finish(world.model, summary)
+        return RunResult(
+            name=self._scenario.name,
+            seed=self._scenario.seed,
+            broken=self._judge.broken,
+            violations=guardian.violations,
+            summary=summary,
+            exits=self._exits,
+            unhandled=unhandled,
+            lines=list(world.lines.kept),
+            reached=dict(world.services.reached),
+            records=world.model.record_count,
+        )
+
+
+def _shown(context: dict[str, Any]) -> str:
+    error = context.get("exception")
+    return f"{context.get('message')}: {type(error).__name__}: {error}"
+
+
+def _version() -> str:
+    try:
+        return version("evenflow")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,1 @@
+"""The console's HTTP API: one file per part of it."""

@@ -1,0 +1,71 @@
+"""The API put together: routes, the form of every error, and the guard around it all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from evenflow.console.api.reading import reply
+from evenflow.console.problems import Problem, problem_of
+from evenflow.core.errors import EvenflowError
+
+VERSION: Final = "1"
+_WAYS: Final = {
+    404: "GET /api/v1/openapi.json lists the addresses.",
+    405: "GET /api/v1/openapi.json lists the methods of each address.",
+}
+
+
+def application(routers: Sequence[APIRouter]) -> FastAPI:
+    """The API's application, without its guard."""
+    app = FastAPI(
+        title="Evenflow",
+        version=VERSION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+        redirect_slashes=False,
+    )
+    for router in routers:
+        app.include_router(router)
+    app.add_exception_handler(EvenflowError, on_product_error)
+    app.add_exception_handler(RequestValidationError, on_wrong_parameter)
+    app.add_exception_handler(HTTPException, on_unknown_address)
+    return app
+
+
+async def on_product_error(_request: Request, error: Exception) -> Response:
+    """An error of the product's tree."""
+    return _answer(problem_of(error))
+
+
+async def on_wrong_parameter(_request: Request, error: Exception) -> Response:
+    """A parameter of the address is wrong: the first one is named."""
+    first: dict[str, Any] = dict(error.errors()[0]) if isinstance(error, RequestValidationError) else {}
+    place = [str(step) for step in first.get("loc", ()) if step not in ("query", "path", "body")]
+    message = str(first.get("msg", "is not valid"))
+    if first.get("type") == "extra_forbidden":
+        message = "is no parameter of this address"
+    problem = Problem(
+        422, "invalid", message, path=".".join(place)[:200], way_out="GET /api/v1/openapi.json lists the parameters."
+    )
+    return _answer(problem)
+
+
+async def on_unknown_address(_request: Request, error: Exception) -> Response:
+    """An address or a method that the API does not have."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    text = str(error.detail) if isinstance(error, HTTPException) else "failed"
+    code = {404: "not-found", 405: "method-refused"}.get(status, "refused")
+    return _answer(Problem(status, code, text, way_out=_WAYS.get(status, "Correct the request.")))
+
+
+def _answer(problem: Problem) -> Response:
+    answer = reply(problem.row(), problem.status)
+    if problem.status == 503:
+        answer.headers["retry-after"] = "1"
+    return answer

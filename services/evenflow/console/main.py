@@ -1,0 +1,44 @@
+"""The console's composition root."""
+
+from __future__ import annotations
+
+from evenflow.console.api.wiring import serve
+from evenflow.console.archive import Archive
+from evenflow.console.handlers import subscribe
+from evenflow.console.log_reader import LogReader
+from evenflow.console.projection.board import FOLLOWED, Board
+from evenflow.console.service import Console
+from evenflow.console.settings import ConsoleSettings
+from evenflow.console.stores import EndedTasks
+from evenflow.platform.runtime import Runtime
+from evenflow.platform.service import EventService, Step
+
+
+class Closing:
+    """Ends open streams before anything else stops."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    async def start(self) -> None:
+        """Nothing to do."""
+
+    async def stop(self) -> None:
+        """Close the feed."""
+        self._board.feed.close()
+
+
+def build(runtime: Runtime, settings: ConsoleSettings) -> EventService:
+    """Put the console together."""
+    host = EventService(runtime)
+    board = Board(settings, runtime.instance)
+    reader = LogReader(runtime)
+    console = Console(runtime, settings, board, host.outlet, reader)
+    ended = EndedTasks(runtime)
+    for streams in FOLLOWED:
+        host.follow(streams, board.apply)
+    subscribe(host)
+    host.parts += [reader, Closing(board)]
+    host.steps = [Step("archive", settings.archive_period_ms, Archive(runtime, board, ended).step)]
+    host.app = serve(host, console, ended, runtime, settings)
+    return host
