@@ -75,7 +75,9 @@ class Transactions:
             raise Ended(f"round {number} timed out: it may be committed", exit_code=UNKNOWN) from None
         except (ProducerFenced, InvalidProducerEpoch) as error:
             raise Ended(f"round {number}: another leads ({type(error).__name__})", exit_code=FENCED) from error
-        except (KafkaError, OSError, AssertionError) as error:
+        except Ended:
+            raise
+        except Exception as error:  # whatever it was, nobody knows now whether the round is there
             raise Ended(f"round {number}: {type(error).__name__}: {error}", exit_code=UNKNOWN) from error
 
     async def _write(
@@ -83,11 +85,19 @@ class Transactions:
     ) -> list[RecordMetadata]:
         point, name = self._runtime.point, self._runtime.name
         await producer.begin_transaction()
-        pending = [
-            await producer.send(one.topic, value=one.value, key=one.key, headers=one.headers, partition=partition)
-            for one, partition in zip(records, partitions, strict=True)
-        ]
-        written = await _all(pending)
+        pending: list[asyncio.Future[RecordMetadata]] = []
+        try:
+            for one, partition in zip(records, partitions, strict=True):
+                sent = producer.send(one.topic, value=one.value, key=one.key, headers=one.headers, partition=partition)
+                pending.append(await sent)
+            # One after the other: they are answered together, and a callback for each would cost more.
+            written = [await one for one in pending]
+        except Exception:
+            # A fenced producer says so in the record that met the fence; what is sent after that fails otherwise.
+            for result in await asyncio.gather(*pending, return_exceptions=True):
+                if isinstance(result, ProducerFenced | InvalidProducerEpoch):
+                    raise result from None
+            raise
         await point(f"{name}.before-round-commit")
         await producer.commit_transaction()
         await point(f"{name}.after-round-commit")
@@ -102,12 +112,3 @@ class Transactions:
             except (TimeoutError, KafkaError, OSError, AssertionError) as error:
                 self._runtime.log.warning("producer not closed", problem=f"{type(error).__name__}: {error}")
         self._producers = []
-
-
-async def _all(pending: Sequence[asyncio.Future[RecordMetadata]]) -> list[RecordMetadata]:
-    """Wait for every record, one after the other: they are answered together, and a callback each would cost more."""
-    try:
-        return [await one for one in pending]
-    except KafkaError:
-        await asyncio.gather(*pending, return_exceptions=True)
-        raise
