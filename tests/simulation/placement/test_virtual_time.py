@@ -1,4 +1,4 @@
-"""Placement on virtual time: killed and stopped between any two steps, with a standby, an honest agent and a log that lags.
+"""Placement on virtual time: killed and stopped between any two steps, with a standby and an honest agent.
 
 Whatever happens to the deciders, each task is assigned once and ends once, rounds are numbered without a gap or a
 repetition, and the same seed writes the same bytes.
@@ -22,14 +22,14 @@ from evenflow.events.contract import Contract
 from evenflow.events.contracts import agent, inventory, tasks
 from evenflow.events.envelope import AgentStamp
 from evenflow.events.streams import ASSIGNMENTS, DISPATCH, NODES, PLACEMENT_STATE, ROUNDS, RUNS, TASKS, Stream, topics
+from evenflow.placement.main import build
+from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Fact, Received, decode, encode
 from evenflow.platform.broker.embedded.hooks import Hooks
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.stores.memory import MemoryObjects
-from evenflow.placement.main import build
-from evenflow.placement.settings import PlacementSettings
 from evenflow.sim.clock import SimulatedClock, SimulatedIds
 from evenflow.sim.guard import guarded
 from evenflow.sim.loop import VirtualLoop
@@ -179,7 +179,9 @@ class World:
     async def tell(self, stream: Stream, body: Contract, key: str = "", stamp: AgentStamp | None = None) -> None:
         """Write a fact."""
         self.count += 1
-        one = encode(Fact(stream, body, key=key, id=f"o{self.count}", stamp=stamp), source="t", now_ms=self.clock.now_ms())
+        one = encode(
+            Fact(stream, body, key=key, id=f"o{self.count}", stamp=stamp), source="t", now_ms=self.clock.now_ms()
+        )
         await self.writer.send_and_wait(one.topic, value=one.value, key=one.key, headers=one.headers)
 
     def committed(self, stream: Stream) -> list[Any]:

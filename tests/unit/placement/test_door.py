@@ -16,7 +16,12 @@ DEVICE = {"resources": {"devices": {"count": 1}}}
 
 def _raw(pool: Any, value: bytes, *, key: str = "default/t1", headers: dict[str, bytes] | None = None) -> None:
     """A record on tasks with any value."""
-    attributes = {"ce_type": b"task.submitted", "ce_id": b"e1", "ce_source": b"test", "ce_time": b"2026-01-01T00:00:00Z"}
+    attributes = {
+        "ce_type": b"task.submitted",
+        "ce_id": b"e1",
+        "ce_source": b"test",
+        "ce_time": b"2026-01-01T00:00:00Z",
+    }
     attributes |= headers or {}
     pool.feed(TASKS, Encoded(TASKS.name, key.encode(), value, list(attributes.items())))
 

@@ -9,8 +9,8 @@ import pytest
 
 from evenflow.core.errors import Ended
 from evenflow.events.contracts import agent
-from evenflow.placement.deciding.rows import PoolRow, TaskRow
 from evenflow.placement.encoding import row_bytes, row_of
+from evenflow.placement.memory.rows import PoolRow, TaskRow
 
 DEVICE = {"resources": {"devices": {"count": 1}}}
 NODES = ("n1", "n2", "n3")
@@ -36,7 +36,9 @@ def _step(pool: Any, chance: random.Random, number: int) -> None:
             pool.node(chance.choice(NODES), 4, **state)
         case 6 if attempt and row is not None and row.current is not None:
             for member in row.current.members:
-                pool.receipt(agent.AttemptStarted, name, attempt=attempt, member=member.member, node=member.node, start_ms=3)
+                pool.receipt(
+                    agent.AttemptStarted, name, attempt=attempt, member=member.member, node=member.node, start_ms=3
+                )
         case 7 if attempt:
             pool.verified(name, number, number * 100, generation=chance.randint(1, attempt))
         case 8 | 9 if attempt and row is not None:

@@ -9,7 +9,11 @@ DEVICE = {"resources": {"devices": {"count": 1}}}
 
 def _said(pool: Any, task: str) -> list[list[str]]:
     """The reasons said of a task, one list per task.queued."""
-    return [[str(r.reason) for r in out.body.reasons] for out in pool.said if out.type == "task.queued" and out.body.task == task]
+    return [
+        [str(r.reason) for r in out.body.reasons]
+        for out in pool.said
+        if out.type == "task.queued" and out.body.task == task
+    ]
 
 
 def test_a_waiting_task_says_why_once(pool: Any) -> None:
@@ -84,13 +88,13 @@ def test_gangs_that_do_not_fit_together_never_hold_half(pool: Any) -> None:
 def test_a_class_that_does_not_fit_is_not_asked_again_until_something_changes(pool: Any) -> None:
     """With very many alike waiting, a round asks the engine about a few."""
     asked = []
-    honest = pool.rounds._engine  # noqa: SLF001  the engine's questions are what is measured
+    honest = pool.rounds._engine
 
     def counting(snapshot: Any, queues: Any, demands: Any, policy: Any, now_ms: int) -> Any:
         asked.append(len(demands))
         return honest(snapshot, queues, demands, policy, now_ms)
 
-    pool.rounds._engine = counting  # noqa: SLF001  as above
+    pool.rounds._engine = counting
     pool.node("n1")
     for index in range(300):
         pool.submit(f"t{index}", **DEVICE)

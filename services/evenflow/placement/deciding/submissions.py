@@ -20,7 +20,7 @@ from evenflow.events.documents.task_specification import body_digest, parse_task
 from evenflow.events.envelope import derived_id
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
-from evenflow.placement.deciding.rows import TaskRow
+from evenflow.placement.memory.rows import TaskRow
 from evenflow.platform.broker.codec import Received
 
 _ID: Final = re.compile(ID_PATTERN)
