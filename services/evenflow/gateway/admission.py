@@ -32,9 +32,7 @@ STREAMS: Final = {
 NOT_THEIRS: Final = (EventType.NODE_ANNOUNCED, EventType.OBSERVER_BEACON)
 
 
-def admit(
-    record: RecordBody, *, node: str, public: Ed25519PublicKey, session_key: Callable[[str], bytes]
-) -> Encoded:
+def admit(record: RecordBody, *, node: str, public: Ed25519PublicKey, session_key: Callable[[str], bytes]) -> Encoded:
     """The record as it goes on the log: the agent's own bytes, its stamp intact.
 
     Raises FieldRefused for what is wrong with the record and IdentityRefused when its signature does not hold.
