@@ -16,7 +16,7 @@ from evenflow.events.documents.task_specification import parse_task
 from evenflow.events.envelope import dataschema_of, derived_id, time_text
 from evenflow.events.streams import MESSAGE_BYTES_MAX, PLACEMENT_STATE
 from evenflow.placement.deciding.draft import Said
-from evenflow.placement.deciding.rows import (
+from evenflow.placement.memory.rows import (
     STATE_VERSION,
     Row,
     TaskRow,

@@ -17,9 +17,9 @@ from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.placement.policy import Policy
 from evenflow.events.streams import ALERTS, ASSIGNMENTS, DISPATCH, Stream
-from evenflow.placement.deciding.model import Model
-from evenflow.placement.deciding.rows import AlertRow, AttemptRow, MemberRow, NodeRow, Row, TaskRow
-from evenflow.placement.deciding.tables import Tables
+from evenflow.placement.memory.model import Model
+from evenflow.placement.memory.rows import AlertRow, AttemptRow, MemberRow, NodeRow, Row, TaskRow
+from evenflow.placement.memory.tables import Tables
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Received
 
@@ -71,6 +71,7 @@ class Draft:
     frees: bool = False
     sequence: int = 0
     fresh: list[TaskRow] = field(default_factory=list)
+    entered: dict[str, int] = field(default_factory=dict)
 
     @property
     def policy(self) -> Policy:

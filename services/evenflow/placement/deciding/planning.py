@@ -12,10 +12,10 @@ from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.lifecycle.task import TaskState
 from evenflow.core.placement.plan import Crossing, Demand, Placement, Plan, Wait
 from evenflow.placement.deciding import endings
-from evenflow.placement.deciding.capacity import Capacity
 from evenflow.placement.deciding.draft import Draft, place_document
-from evenflow.placement.deciding.neighbours import Neighbours
-from evenflow.placement.deciding.rows import AttemptRow, MemberRow, TaskRow
+from evenflow.placement.memory.capacity import Capacity
+from evenflow.placement.memory.neighbours import Neighbours
+from evenflow.placement.memory.rows import AttemptRow, MemberRow, TaskRow
 
 #: A start waits this many times the expected transfer for its data before it counts as not ready.
 _STAGING_PATIENCE: Final = 4

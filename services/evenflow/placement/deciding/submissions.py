@@ -20,13 +20,17 @@ from evenflow.events.documents.task_specification import body_digest, parse_task
 from evenflow.events.envelope import derived_id
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
-from evenflow.placement.deciding.rows import TaskRow
+from evenflow.placement.memory.rows import TaskRow
 from evenflow.platform.broker.codec import Received
 
 _ID: Final = re.compile(ID_PATTERN)
 _SHOWN_LENGTH_MAX: Final = 256
 _PROBLEM_LENGTH_MAX: Final = 2_000
 PRIORITY_MAX: Final = 1_000
+#: State and desired state carry the specification beside other fields; each must fit into one record.
+SPECIFICATION_BYTES_MAX: Final = 524_288
+#: An assignment names every member's place in one record.
+GANG_MAX: Final = 1_536
 
 
 def on_submitted(draft: Draft, received: Received) -> None:
@@ -62,16 +66,25 @@ def on_submitted(draft: Draft, received: Received) -> None:
         queued_ms=draft.now_ms,
         correlation_id=received.envelope.correlation_id,
     )
+    if len(row.specification) > SPECIFICATION_BYTES_MAX:
+        problem = f"has {len(row.specification)} bytes; at most {SPECIFICATION_BYTES_MAX} are taken"
+        _reject(draft, received, row, Reason.INVALID, problem)
+        return
+    if task.members > GANG_MAX:
+        problem = f"is {task.members}; a gang of one pool has at most {GANG_MAX} members"
+        _reject(draft, received, row, Reason.INVALID, problem, path="members")
+        return
     if task.queue not in draft.tables.queues:
         _reject(draft, received, row, Reason.QUEUE_UNKNOWN, f"queue {task.queue} is not known", path="queue")
         return
-    waiting = draft.model.waiting.count(task.queue) + sum(one.queue == task.queue for one in draft.fresh)
+    waiting = draft.model.waiting.count(task.queue) + draft.entered.get(task.queue, 0)
     limit = draft.tables.queues[task.queue].waiting_limit
     if waiting >= limit:
         _reject(draft, received, row, Reason.WAITING_LIMIT, f"queue {task.queue} holds {limit} waiting tasks already")
         return
     draft.add(row)
     draft.fresh.append(row)
+    draft.entered[task.queue] = draft.entered.get(task.queue, 0) + 1
 
 
 def _key_problem(document: object, key: str) -> str | None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from evenflow.core.demand.task import Task
 from evenflow.core.lifecycle.reasons import Blocker
-from evenflow.placement.deciding.rows import TaskRow
+from evenflow.placement.memory.rows import TaskRow
 
 #: Heads taken of a class that was refused before: one may fit now, rarely many.
 WIDTH_AFTER_REFUSAL: Final = 8

@@ -10,8 +10,8 @@ from evenflow.core.fleet.holder import Holder
 from evenflow.core.fleet.links import LinksView
 from evenflow.core.fleet.snapshot import RunningView, Snapshot
 from evenflow.core.queueing.quota import Queues, amount_of
-from evenflow.placement.deciding.rows import MemberRow, NodeRow, TaskRow
-from evenflow.placement.deciding.tables import Tables
+from evenflow.placement.memory.rows import MemberRow, NodeRow, TaskRow
+from evenflow.placement.memory.tables import Tables
 
 Holding = list[tuple[int, bool, MemberRow]]
 
