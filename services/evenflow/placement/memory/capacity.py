@@ -9,6 +9,7 @@ from evenflow.core.fleet.datasets import DatasetsView
 from evenflow.core.fleet.holder import Holder
 from evenflow.core.fleet.links import LinksView
 from evenflow.core.fleet.snapshot import RunningView, Snapshot
+from evenflow.core.placement.plan import Place
 from evenflow.core.queueing.quota import Queues, amount_of
 from evenflow.placement.memory.rows import MemberRow, NodeRow, TaskRow
 from evenflow.placement.memory.tables import Tables
@@ -66,9 +67,12 @@ class Capacity:
         end_ms = None if declared_ms is None else (attempt.started_ms or attempt.assigned_ms) + declared_ms
         if known is not None and known[0] == attempt.number and known[1].expected_end_ms == end_ms:
             return
-        view = RunningView(key, tuple(member.place() for member in attempt.members), end_ms)
+        view = RunningView(key, tuple(self._place(key, attempt.number, member) for member in attempt.members), end_ms)
         self._running[key] = (attempt.number, view)
         self._running_view = None
+
+    def _place(self, key: str, attempt: int, member: MemberRow) -> Place:
+        return self.fleet.place_of(Holder(key, attempt, member.member)) or member.place()
 
     # --- tables -------------------------------------------------------------------------------------------------------
 
