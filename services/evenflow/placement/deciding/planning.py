@@ -170,13 +170,14 @@ def _assign(draft: Draft, placement: Placement) -> None:
     row.reasons = []
     draft.clear_task_alerts(row, list(row.alerts))
     endings.enter(row, TaskState.STARTING)
+    places = [place_document(member) for member in members]
     body: dict[str, Any] = {
         "pool": draft.model.pool.pool,
         "epoch": draft.epoch,
         "round": draft.round,
         "attempt": number,
         "generation": number,
-        "members": [place_document(member) for member in members],
+        "members": places,
         "wait_ms": attempt.wait_ms,
         "submitted_ms": row.submitted_ms,
         "estimate_micro": placement.estimate_micro,
@@ -191,8 +192,8 @@ def _assign(draft: Draft, placement: Placement) -> None:
     if placement.refused_crossing is not None:
         draft.crossings.append(crossing_document(placement.refused_crossing))
     draft.say(EventType.TASK_ASSIGNED, row, body)
-    for member in members:
-        draft.want(row, number, member, Wish.RUN)
+    for member, place in zip(members, places, strict=True):
+        draft.want(row, number, member, Wish.RUN, place=place)
     draft.counts.assigned += 1
 
 

@@ -35,6 +35,10 @@ class Capacity:
 
     def move(self, queue: str, key: str, old: Holding, new: Holding) -> bool:
         """Turn what a task held into what it holds now. Returns whether anything came back."""
+        if not old:
+            for number, counted, one in new:
+                self._hold(queue, key, number, one, counted=counted)
+            return False
         before = {(number, member.member): counted for number, counted, member in old}
         after = {(number, member.member): counted for number, counted, member in new}
         came_back = False
@@ -49,11 +53,14 @@ class Capacity:
                 came_back = True
         for number, counted, one in new:
             if (number, one.member) not in before:
-                place = one.place()
-                self.fleet.hold(Holder(key, number, one.member), place)
-                if counted:
-                    self.queues.hold(queue, Holder(key, number, one.member), amount_of((place,)))
+                self._hold(queue, key, number, one, counted=counted)
         return came_back
+
+    def _hold(self, queue: str, key: str, attempt: int, member: MemberRow, *, counted: bool) -> None:
+        place, holder = member.place(), Holder(key, attempt, member.member)
+        self.fleet.hold(holder, place)
+        if counted:
+            self.queues.hold(queue, holder, amount_of((place,)))
 
     def run(self, key: str, row: TaskRow | None) -> None:
         """Note until when a task is expected to hold its places."""
