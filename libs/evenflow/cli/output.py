@@ -12,6 +12,8 @@ from evenflow.cli.exits import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
+#: Columns where the output is no terminal.
+WIDE: Final = 200
 #: A state's sign, so that colour is never the only difference.
 SIGNS: Final = {
     "queued": "○",
@@ -53,10 +55,10 @@ def say(text: str) -> None:
 
 
 def console() -> Console:
-    """Rich's console on standard output."""
+    """Rich's console on standard output; wide where no terminal sets a width."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:

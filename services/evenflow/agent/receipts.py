@@ -121,4 +121,3 @@ class Speaker:
             correlation_id=said.correlation,
             causation_id=said.causation,
         )
-

@@ -14,7 +14,7 @@ from evenflow.core.errors import Ended, EvenflowError
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events.documents.reading import read_json
 from evenflow.events.documents.task_specification import parse_task
-from evenflow.events.envelope import dataschema_of, time_text
+from evenflow.events.envelope import dataschema_of, time_text, traceparent_of
 from evenflow.events.streams import MESSAGE_BYTES_MAX, PLACEMENT_STATE
 from evenflow.placement.deciding.draft import Said
 from evenflow.placement.memory.rows import (
@@ -66,6 +66,8 @@ class Writer:
         ]
         if said.causation_id:
             headers.append(("causation_id", said.causation_id.encode()))
+        if said.stream.traced:
+            headers.append(("traceparent", traceparent_of(said.correlation_id or identity, identity).encode()))
         if said.tenant:
             headers.append(("tenant", said.tenant.encode()))
         return Encoded(said.stream.name, encoded_key, said.value, headers)

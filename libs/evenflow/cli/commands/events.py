@@ -39,7 +39,14 @@ def events(
             cause = f"  ← {known[row['cause']]}" if row["cause"] in known else ""
             say(f"{index:>4}  {_line(row)}{cause}")
         return
-    wanted = {"topic": topic, "type": event_type, "task": task, "node": node, "queue": queue, "limit": limit}
+    wanted: dict[str, Any] = {
+        "topic": topic,
+        "type": event_type,
+        "task": task,
+        "node": node,
+        "queue": queue,
+        "limit": limit,
+    }
     with connected(url) as client:
         if not follow:
             answer = raw(client, calls.events(0, **wanted))

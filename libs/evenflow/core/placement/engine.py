@@ -159,7 +159,7 @@ class _Waiting:
         if self._never:
             blockers.append(Blocker(Reason.NEVER_FITS, nodes=seeker.node_count))
         if self._books.is_limited:
-            blockers += self._books.blockers(self._asked())
+            blockers += self._books.blockers(self._asked(seeker))
         if self._order is not None:
             blockers.append(self._order)
         if demand.not_before_ms > now_ms:
@@ -169,11 +169,13 @@ class _Waiting:
         crossing = self._found.crossing
         return Wait(demand, tuple(blockers), self._position, crossing, self._never)
 
-    def _asked(self) -> Amount:
+    def _asked(self, seeker: Seeker) -> Amount:
+        """What it would have counted with, shares by memory included."""
         asked = amount_asked(self._demand.task)
+        least = seeker.least_devices_milli(self._classes)
         return Amount(
             asked.cpu_milli,
             asked.memory_bytes,
             asked.disk_bytes + self._found.staged_bytes,
-            asked.devices_milli + self._found.devices_milli,
+            asked.devices_milli + max(self._found.devices_milli, least),
         )

@@ -130,6 +130,14 @@ class Seeker:
                 return Found(choice=Choice(None, None, _everywhere(self._scope, Reason.BUDGET)), is_own_affair=True)
         return self._within_quota(Found(seating), classes, books, demand)
 
+    def least_devices_milli(self, classes: tuple[DemandClass, ...]) -> int:
+        """Milli-devices that members asking for device memory alone take at least, on the nodes they may use."""
+        least = 0
+        for kind in classes:
+            if kind.shares_device and not kind.asked.devices.share_milli and kind.possible.any():
+                least += int(kind.share_on()[0][kind.possible].min())
+        return least
+
     def expired(self, demand: Demand) -> Blocker | None:
         """Whether a gang has waited for closeness as long as it would and asks to fail then."""
         adjacency = demand.task.adjacency

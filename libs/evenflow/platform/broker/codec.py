@@ -25,6 +25,7 @@ from evenflow.events.envelope import (
     derived_id,
     from_headers,
     to_headers,
+    traceparent_of,
 )
 from evenflow.events.keys import key_of
 from evenflow.events.streams import Stream
@@ -141,6 +142,8 @@ def encode(fact: Fact, *, source: str, now_ms: int, new_id: str = "", wire: Wire
     event_type = str(body.TYPE) if body is not None else _tombstone_type(fact.stream)
     identity = fact.id or (derived_id(cause.id, event_type, key) if cause is not None else new_id)
     value, content_type = wire.write(body) if body is not None else (None, JSON_CONTENT_TYPE)
+    correlation = fact.correlation_id or (cause.correlation_id if cause is not None else identity)
+    parent = fact.traceparent or (cause.traceparent if cause is not None else "")
     envelope = Envelope(
         id=identity,
         type=event_type,
@@ -148,10 +151,10 @@ def encode(fact: Fact, *, source: str, now_ms: int, new_id: str = "", wire: Wire
         subject=fact.subject or key,
         time_ms=now_ms,
         dataschema=dataschema_of(event_type, body.MAJOR if body is not None else 1),
-        correlation_id=fact.correlation_id or (cause.correlation_id if cause is not None else identity),
+        correlation_id=correlation,
         causation_id=cause.id if cause is not None else "",
         tenant=getattr(body, "tenant", ""),
-        traceparent=fact.traceparent or (cause.traceparent if cause is not None else ""),
+        traceparent=traceparent_of(correlation, identity, parent) if fact.stream.traced else "",
         stamp=fact.stamp,
         content_type=content_type,
     )

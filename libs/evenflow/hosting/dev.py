@@ -1,0 +1,159 @@
+"""Everything in one process on loopback: what `evenflow dev` does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evenflow.console.settings import ConsoleSettings
+from evenflow.gateway.settings import GatewaySettings
+from evenflow.hosting.composition import Composition
+from evenflow.hosting.development.fleet import Fleet
+from evenflow.hosting.development.load import World
+from evenflow.hosting.signals import until_told
+from evenflow.hosting.surroundings import HostSettings, Surroundings, in_folder
+from evenflow.inventory.settings import InventorySettings
+from evenflow.platform.collector import tune_collector
+from evenflow.platform.security.join_tokens import issue_token, system_bytes
+
+HEARTBEAT_MS: Final = 5_000
+TOKEN_LIFETIME_MS: Final = 86_400_000
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DevOptions:
+    """What the command line says; port 0 = any."""
+
+    folder: Path | None = None
+    console_port: int = 7070
+    gateway_port: int = 7071
+    load: bool = True
+    agents: bool = True
+    seed: int = 1
+    verbose: bool = False
+
+
+def run_dev(options: DevOptions) -> int:
+    """Run until told to stop; returns the exit code. Raises Refused when a port or the folder is in use."""
+    return asyncio.run(_run(options))
+
+
+async def _run(options: DevOptions) -> int:
+    told = until_told()
+    dev = Development(options)
+    try:
+        starting = asyncio.create_task(dev.start())
+        waiting = asyncio.create_task(told.wait())
+        await asyncio.wait([starting, waiting], return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+            tune_collector()
+            for line in await dev.greeting():
+                _print(line)
+            await waiting
+            _print("stopping …")
+        waiting.cancel()
+        starting.cancel()
+    finally:
+        await dev.stop()
+    return 0
+
+
+class Development:
+    """The process: services, doors, simulated nodes, load."""
+
+    def __init__(self, options: DevOptions) -> None:
+        self.options = options
+        settings = HostSettings(
+            console_port=options.console_port,
+            gateway_port=options.gateway_port,
+            level="info" if options.verbose else "error",
+        )
+        if options.folder is not None:
+            settings = in_folder(options.folder, settings)
+        self.surroundings = Surroundings(settings)
+        self.composition = Composition(self.surroundings)
+        self.composition.add_doors("console", "gateway")
+        token = system_bytes(32).hex()
+        self.composition.add_services(self._service_settings(token))
+        self.fleet: Fleet | None = None
+        if options.agents:
+            folder = None if options.folder is None else options.folder / "nodes"
+            self.fleet = Fleet(self.surroundings, lambda: self.composition.doors["gateway"].app, token, folder)
+            fleet = self.fleet
+            self.composition.supervisor.add(fleet.name, lambda: fleet)
+        self.composition.supervisor.add("neighbourhood", self._world)
+
+    def _service_settings(self, token: str) -> dict[str, Any]:
+        """Quicker than the defaults: a lost node is noticed in seconds."""
+        return {
+            "gateway": GatewaySettings(token=token, heartbeat_ms=HEARTBEAT_MS),
+            "inventory": InventorySettings(heartbeat_period_ms=HEARTBEAT_MS, hold_off_ms=10_000),
+            "console": ConsoleSettings(),
+        }
+
+    def _world(self) -> World:
+        return World(
+            self.composition.doors["console"],
+            self.surroundings.clock,
+            self.surroundings.logger("neighbourhood"),
+            seed=self.options.seed,
+            load=self.options.load and self.options.agents,
+        )
+
+    async def start(self) -> None:
+        """Start everything; returns when it serves."""
+        await self.composition.start()
+
+    async def stop(self) -> None:
+        """Stop everything."""
+        await self.composition.stop()
+        if self.fleet is not None:
+            self.fleet.close()
+
+    @property
+    def console_url(self) -> str:
+        """Where the API answers."""
+        return f"http://{self.surroundings.settings.address}:{self.composition.servers['console'].port}"
+
+    @property
+    def gateway_url(self) -> str:
+        """Where agents join."""
+        return f"http://{self.surroundings.settings.address}:{self.composition.servers['gateway'].port}"
+
+    async def greeting(self) -> list[str]:
+        """Where to look next, with a token for one more node."""
+        token = await issue_token(
+            self.surroundings.stores.documents,
+            system_bytes,
+            now_ms=self.surroundings.clock.now_ms(),
+            lifetime_ms=TOKEN_LIFETIME_MS,
+            grants={},
+        )
+        option = "" if self.console_url.endswith(":7070") else f" --url {self.console_url}"
+        kept = (
+            f"everything is kept in {self.options.folder}" if self.options.folder else "nothing is kept after the end"
+        )
+        return [
+            f"Evenflow is ready: {self.console_url}/api/v1 ({kept})",
+            "",
+            "Look around from another terminal:",
+            f"  evenflow nodes{option}",
+            f"  evenflow list{option}",
+            f"  evenflow events -f{option}",
+            f"  evenflow submit FILE{option}",
+            "",
+            "Join a real machine (the token is good for one node, for a day):",
+            f"  evenflow agent --url {self.gateway_url} --token {token}",
+            "",
+            "Ctrl-C stops it.",
+        ]
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201  the command's own output

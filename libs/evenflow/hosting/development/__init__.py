@@ -1,0 +1,1 @@
+"""What `evenflow dev` adds to the services: three sites, simulated nodes, a gentle load."""

@@ -1,0 +1,105 @@
+"""This machine as a node: what `evenflow agent` does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import string
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evenflow.agent.main import run_agent as run_agent_service
+from evenflow.agent.service import AgentService
+from evenflow.core.errors import FieldRefused
+from evenflow.events.documents.node import parse_node
+from evenflow.events.documents.reading import read_document
+from evenflow.hosting.signals import until_told
+from evenflow.platform.clock import SystemClock
+from evenflow.platform.observability.logs import make_log
+
+GIB: Final = 2**30
+GB: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """What the command line says. An empty `node` = the machine's name; no `folder` = one under the home folder."""
+
+    url: str
+    token: str
+    node: str = ""
+    site: str = "local"
+    document: Path | None = None
+    folder: Path | None = None
+
+
+def run_agent(options: AgentOptions) -> int:
+    """Run this machine's agent until told to stop; its members live on. Raises Refused."""
+    document = node_document(options)
+    name = str(document["id"])
+    folder = options.folder or Path.home() / ".local" / "share" / "evenflow" / "nodes" / name
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return asyncio.run(_run(options, document, folder))
+
+
+async def _run(options: AgentOptions, document: dict[str, Any], folder: Path) -> int:
+    told = until_told()
+    log = make_log(service=f"agent-{document['id']}", instance=str(os.getpid()), clock=SystemClock(), level="info")
+
+    def started(_agent: AgentService) -> None:
+        log.info("joining", url=options.url, node=document["id"], site=document["site"], folder=str(folder))
+
+    work = asyncio.create_task(
+        run_agent_service(options.url, options.token, document, folder, log=log, started=started)
+    )
+    waiting = asyncio.create_task(told.wait())
+    await asyncio.wait([work, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if not work.done():
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        return 0
+    work.result()
+    return 0
+
+
+def node_document(options: AgentOptions) -> dict[str, Any]:
+    """The node document to announce, checked by the same door as everywhere. Raises FieldRefused."""
+    if options.document is not None:
+        try:
+            data = options.document.read_bytes()
+        except OSError as error:
+            raise FieldRefused("--document", f"{options.document} can't be read: {error.strerror}") from error
+        given = read_document(data, source=str(options.document))
+        if not isinstance(given, dict):
+            raise FieldRefused("--document", "must hold a map of fields")
+        document = {**this_machine(options), **given}
+    else:
+        document = this_machine(options)
+    parse_node(document)
+    return document
+
+
+def this_machine(options: AgentOptions) -> dict[str, Any]:
+    """This machine by its cores, its memory in whole GiB and its free disk in whole GB; devices are not looked for."""
+    return {
+        "id": options.node or machine_name(socket.gethostname()),
+        "site": options.site,
+        "cpu": len(os.sched_getaffinity(0)),
+        "memory": f"{max(1, _memory_bytes() // GIB)}GiB",
+        "disk": f"{max(1, shutil.disk_usage(Path.home()).free // GB)}GB",
+    }
+
+
+def machine_name(text: str) -> str:
+    """A host's name in the grammar of ids."""
+    known = string.ascii_lowercase + string.digits + "._-"
+    kept = "".join(letter if letter in known else "-" for letter in text.lower())
+    return kept.strip("._-")[:128] or "node"
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
