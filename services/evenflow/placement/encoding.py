@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
@@ -13,7 +14,7 @@ from evenflow.core.errors import Ended, EvenflowError
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events.documents.reading import read_json
 from evenflow.events.documents.task_specification import parse_task
-from evenflow.events.envelope import dataschema_of, derived_id, time_text, traceparent_of
+from evenflow.events.envelope import dataschema_of, time_text, traceparent_of
 from evenflow.events.streams import MESSAGE_BYTES_MAX, PLACEMENT_STATE
 from evenflow.placement.deciding.draft import Said
 from evenflow.placement.memory.rows import (
@@ -39,7 +40,7 @@ class Writer:
     """Turns what one round says into records. Ids come from pool, epoch, round, type and key, so they are stable."""
 
     def __init__(self, pool: str, epoch: int, round_number: int, now_ms: int) -> None:
-        self._name = (pool, epoch, round_number)
+        self._stem = f"{pool}\x1f{epoch}\x1f{round_number}\x1f"
         self._time = time_text(now_ms).encode()
         self._seen: dict[tuple[str, str], int] = {}
 
@@ -48,7 +49,8 @@ class Writer:
         type_, key = str(said.type), said.key
         again = self._seen.get((type_, key), 0)
         self._seen[type_, key] = again + 1
-        identity = derived_id(*self._name, type_, key, again) if again else derived_id(*self._name, type_, key)
+        name = f"{self._stem}{type_}\x1f{key}\x1f{again}" if again else f"{self._stem}{type_}\x1f{key}"
+        identity = blake2b(name.encode(), digest_size=16).hexdigest()
         encoded_key = key.encode()
         encoded_id = identity.encode()
         headers = [
