@@ -12,7 +12,7 @@ from evenflow.events.envelope import dataschema_of
 from evenflow.events.schema.json_schema import json_schema
 from evenflow.events.types import CONTRACTS
 
-few = settings(max_examples=20, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 BODIES = sorted(name for name in CONTRACTS if name != EventType.TASK_SUBMITTED)
 DAMAGE = [None, True, -1, 0, 1.5, 2**53 + 1, "", "a", "A b", "x" * 4097, [], [None], {}, {"a": 1}]
 
@@ -47,7 +47,9 @@ def test_what_the_schema_takes_is_read(body_of, validators, name, data):
     """Proves that a producer who keeps to the schema is understood, also without optional and with unknown fields."""
     contract = CONTRACTS[name]
     document = json.loads(data.draw(body_of(contract)).model_dump_json())
-    field = data.draw(st.sampled_from([*document, "surplus"]))
+    # How long columns are beside one another is a rule that JSON Schema has no words for.
+    names = [one for one in document if name != EventType.NODE_HEARTBEAT or not one.startswith("device_")]
+    field = data.draw(st.sampled_from([*names, "surplus"]))
     if data.draw(st.booleans()):
         document.pop(field, None)
     else:
