@@ -70,8 +70,8 @@ def test_our_own_headers_are_no_attributes():
     """Proves that correlation, tenant and the agent's stamp stay outside the CloudEvents namespace and its rules."""
     names = [name for name, _ in record("attempt.started").headers if not name.startswith("ce_")]
     assert names == [
-        "content-type", "correlation_id", "tenant", "node", "session", "sequence", "attempt", "member", "epoch",
-        "signature",
+        "content-type", "correlation_id", "tenant", "traceparent", "node", "session", "sequence", "attempt", "member",
+        "epoch", "signature",
     ]  # fmt: skip
 
 
