@@ -18,10 +18,10 @@ from evenflow.core.fleet.table import Integers, Mask
 from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement import feasibility as rule
 from evenflow.core.placement.choosing import costs_by_rate, devices_milli_at, over_budget, work_cost_micro
-from evenflow.core.placement.classes import DemandClass, Scope, rules_of
+from evenflow.core.placement.classes import DemandClass, Scope
 from evenflow.core.placement.crossing import NEVER_MS, Choice, Crossings
 from evenflow.core.placement.explain import Circumstances, blockers_of
-from evenflow.core.placement.gang import Seating, levels_allowed, seat_alike, seat_unlike
+from evenflow.core.placement.gang import Seating, levels_allowed, never_seats, seat_alike, seat_unlike
 from evenflow.core.placement.plan import Crossing, Demand, Place, Read
 from evenflow.core.placement.policy import Policy
 from evenflow.core.placement.scoring import INFEASIBLE
@@ -91,7 +91,7 @@ class Seeker:
     def classes_of(self, demand: Demand) -> tuple[DemandClass, ...]:
         """The class of each member."""
         task = demand.task
-        where = rules_of(task.where)
+        where = task.where
         if task.members == 1:
             asked = task.resources_of(0)
             order = costs_by_rate(self._scope.scratch.table.rates, demand, asked) if task.objective == "cost" else ()
@@ -99,6 +99,23 @@ class Seeker:
         if not task.member_resources:
             return (self._scope.of(task.resources, where),) * task.members
         return tuple(self._scope.of(asked, where) for asked in task.member_resources)
+
+    def plain_row(self, demand: Demand, kind: DemandClass, books: Books) -> int | None:
+        """The row for the commonest kind of demand: one member that no rule sets apart from its class.
+
+        -1 = no room; None = not of this kind, ask `find`.
+        """
+        task = demand.task
+        if demand.avoid or demand.apart_nodes or self._placed or task.budget_micro is not None or _moves_data(demand):
+            return None
+        if books.is_limited and kind.checks_memory:
+            return None
+        if kind.blocked == self._scope.round_number:
+            return -1
+        row = kind.best()
+        if row < 0:
+            kind.blocked = self._scope.round_number
+        return row
 
     def find(self, demand: Demand, classes: tuple[DemandClass, ...], books: Books) -> Found:
         """The best seating there is now, by the rules of its kind."""
@@ -138,16 +155,6 @@ class Seeker:
                 least += int(kind.share_on()[0][kind.possible].min())
         return least
 
-    def expired(self, demand: Demand) -> Blocker | None:
-        """Whether a gang has waited for closeness as long as it would and asks to fail then."""
-        adjacency = demand.task.adjacency
-        if demand.task.members == 1 or adjacency is None or adjacency.then != "fail":
-            return None
-        if self._now_ms - demand.queued_ms < adjacency.wait_ms:
-            return None
-        waited = f"not within {adjacency.wait_ms // 1_000} s"
-        return Blocker(Reason.ADJACENCY, adjacency.level, f"all members in one {adjacency.level}", waited)
-
     def never_fits(self, demand: Demand, classes: tuple[DemandClass, ...]) -> bool:
         """Whether no registered node, or none together, could hold the task even if all were empty and open."""
         task = demand.task
@@ -160,16 +167,20 @@ class Seeker:
         cache = classes[0].never
         found = cache.get(key)
         if found is None:
-            found = cache[key] = self._never_fits(demand, classes, forbidden)
+            found = cache[key] = never_seats(self._scope, classes, task, forbidden)
         return found
 
-    def placed(self, demand: Demand, classes: tuple[DemandClass, ...], found: Found, places: tuple[Place, ...]) -> int:
-        """The round took this seating: remember what later demands must know. Gives the estimate of its charge."""
-        seating = found.seating
-        if seating is None:
-            return 0
+    def placed(
+        self,
+        demand: Demand,
+        classes: tuple[DemandClass, ...],
+        rows: tuple[int, ...],
+        places: tuple[Place, ...],
+        found: Found = NOTHING_FOUND,
+    ) -> int:
+        """The round took these rows: remember what later demands must know. Gives the estimate of their charge."""
         if self._keeps_apart:
-            self._placed.append((demand.task, seating.rows))
+            self._placed.append((demand.task, rows))
         if self._crossings is not None:
             self._crossings.forecast.begins(demand, places)
             if found.choice is not None and found.choice.option is not None:
@@ -179,7 +190,7 @@ class Seeker:
         first = places[0]
         if len(places) == 1 and not first.price_per_hour_micro and not first.cpu_price_per_hour_micro:
             return 0
-        return work_cost_micro(self._scope, demand, classes, seating.rows, self._policy) or 0
+        return work_cost_micro(self._scope, demand, classes, rows, self._policy) or 0
 
     def goes_on_waiting(self, demand: Demand, found: Found) -> None:
         """The round found nothing: those behind wait longer for the same site."""
@@ -293,17 +304,6 @@ class Seeker:
 
     def _levels(self, demand: Demand, widest: str = "") -> tuple[str, ...]:
         return levels_allowed(demand.task.adjacency, max(self._now_ms - demand.queued_ms, 0), widest)
-
-    def _never_fits(self, demand: Demand, classes: tuple[DemandClass, ...], forbidden: tuple[str, ...]) -> bool:
-        table, task = self._scope.scratch.table, demand.task
-        barred: Mask = np.isin(table.site, [table.site_names.index(site) for site in forbidden])
-        if len(classes) == 1:
-            return not bool((classes[0].possible & ~barred).any())
-        adjacency = task.adjacency if task.adjacency and task.adjacency.then == "wait" else None
-        levels, empty = levels_allowed(adjacency, 0), self._scope.empty
-        if task.member_resources:
-            return seat_unlike(self._scope, classes, task, levels, barred, empty) is None
-        return seat_alike(self._scope, classes[0], task, levels, barred, empty) is None
 
     def _gang_key(self, demand: Demand, classes: tuple[DemandClass, ...]) -> tuple[object, ...]:
         if len(classes) == 1:
