@@ -26,7 +26,6 @@ from evenflow.core.placement.plan import Crossing, Demand, Place, Read
 from evenflow.core.placement.policy import Policy
 from evenflow.core.placement.scoring import INFEASIBLE
 from evenflow.core.queueing.quota import Books
-from evenflow.core.units import money_text
 
 _OBSTACLE_BITS = {
     Reason.RESIDENCY: rule.RESIDENCY,
@@ -205,22 +204,20 @@ class Seeker:
             missing = self.crossings.hauls.missing(task.data)
             if missing is not None:
                 blockers = (Blocker(Reason.DATASET, missing, "a copy at some site", "none", self.node_count),)
-        obstacles = self._obstacles(demand, found) if _moves_data(demand) and not blockers else {}
-        if found.choice is not None and not _moves_data(demand):
-            obstacles = found.choice.obstacles
+        moves = _moves_data(demand) and not blockers
+        obstacles = self._obstacles(demand, found) if moves else found.choice.obstacles if found.choice else {}
         failed, apart = self._rows(demand.avoid), self._apart(demand)
-        staged = self._staged(demand) if found.choice is not None and _moves_data(demand) else ()
-        budget = task.budget_micro if len(classes) == 1 and not _moves_data(demand) else None
-        level = self._levels(demand)[-1]
+        staged = self._staged(demand, classes[0]) if moves else ()
+        has_budget = task.budget_micro is not None
+        budget = (task.budget_micro, task.declared_ms, task.run, demand.progress_ms) if has_budget else None
+        level = self._levels(demand, "site" if moves else "")[-1]
         key = (self._gang_key(demand, classes), tuple(sorted(obstacles.items())), failed, apart, staged, budget, level)
         known = self._explained.get(key)
         if known is None:
             by_row = self._bits_by_row(demand, classes, obstacles, staged)
             around = Circumstances(failed, apart, by_row)
             known = self._explained[key] = blockers_of(self._scope, classes, task, around, level)
-        if budget is None and task.budget_micro is None:
-            return blockers + known
-        return blockers + tuple(self._with_budget(blocker, task) for blocker in known)
+        return blockers + known
 
     # ---- tasks with data ---------------------------------------------------------------------------------------------
 
@@ -229,8 +226,12 @@ class Seeker:
         if demand.task.data and crossings.hauls.missing(demand.task.data) is not None:
             return Found(is_own_affair=True)
         barred = self._barred(demand, classes, books, with_budget=False)
+        has_room = len(classes) > 1 or classes[0].best(barred) >= 0
         choice = crossings.choose(
-            demand, classes, lambda site, staged: self._seat_at(demand, classes, barred, site, staged)
+            demand,
+            classes,
+            lambda site, staged: self._seat_at(demand, classes, barred, site, staged),
+            has_room=has_room,
         )
         terms, option = choice.crossing, choice.option
         if option is None or option.seating is None:
@@ -278,11 +279,17 @@ class Seeker:
         hauls = [self.crossings.hauls.at(demand, site) for site in self._scope.scratch.table.site_names]
         return {haul.site: haul.obstacle for haul in hauls if haul.obstacle is not None}
 
-    def _staged(self, demand: Demand) -> tuple[tuple[str, int], ...]:
-        sites = self._scope.scratch.table.site_names
-        if demand.task.data and self.crossings.hauls.missing(demand.task.data) is not None:
-            return ()
-        return tuple((site, self.crossings.hauls.at(demand, site).read_bytes) for site in sites)
+    def _staged(self, demand: Demand, kind: DemandClass) -> tuple[tuple[str, int], ...]:
+        """Sites where some node has disk for the task but not for what would be staged there, and those bytes."""
+        scratch = self._scope.scratch
+        found = []
+        for site in scratch.table.site_names:
+            staged_bytes = self.crossings.hauls.at(demand, site).read_bytes
+            if staged_bytes and int(scratch.amounts[DISK, scratch.table.rows_of_site(site)].min()) < (
+                kind.asked.disk_bytes + staged_bytes
+            ):
+                found.append((site, staged_bytes))
+        return tuple(found)
 
     def _forbidden_by_residency(self, demand: Demand) -> tuple[str, ...]:
         """Sites where the data may never lie."""
@@ -332,7 +339,7 @@ class Seeker:
         """Rows of tasks it must not meet: those that run, and those placed in this round."""
         rows = list(self._rows(demand.apart_nodes)) if demand.apart_nodes else []
         for other, taken in self._placed:
-            if _kept_apart(demand.task, other) or _kept_apart(other, demand.task):
+            if rule.kept_apart(demand.task, other) or rule.kept_apart(other, demand.task):
                 rows += taken
         return tuple(sorted(dict.fromkeys(rows))) if rows else ()
 
@@ -377,23 +384,10 @@ class Seeker:
             bits[over_budget(self._scope, demand, classes[0], self._policy)] |= rule.BUDGET
         return bits if bits.any() else None
 
-    def _with_budget(self, blocker: Blocker, task: Task) -> Blocker:
-        if blocker.reason is not Reason.BUDGET or task.budget_micro is None:
-            return blocker
-        return Blocker(Reason.BUDGET, "budget", "more than that", money_text(task.budget_micro), blocker.nodes)
-
 
 def _moves_data(demand: Demand) -> bool:
     task = demand.task
     return bool(task.data or demand.resume_bytes or (task.output is not None and task.output.site is not None))
-
-
-def _kept_apart(task: Task, other: Task) -> bool:
-    """Whether `task` refuses to share a node with `other`, by id or by label."""
-    where = task.where
-    if other.tenant == task.tenant and other.id in where.apart_from:
-        return True
-    return any(label in other.labels for label in where.not_with)
 
 
 def _everywhere(scope: Scope, reason: Reason) -> dict[str, Reason]:
