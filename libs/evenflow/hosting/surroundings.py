@@ -12,11 +12,10 @@ from evenflow.core.errors import Refused
 from evenflow.events.streams import topics
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.factory import make_log, make_transport
+from evenflow.platform.broker.factory import make_transport, open_log
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids, RandomIds, SystemClock, system_random
-from evenflow.platform.observability.logs import Level, Write, stderr_line
-from evenflow.platform.observability.logs import make_log as make_logger
+from evenflow.platform.observability.logs import Level, Write, make_log, stderr_line
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.settings import Settings
 from evenflow.platform.stores.factory import Stores, open_stores
@@ -61,7 +60,7 @@ class Surroundings:
         self._write = write
         self.log: EmbeddedLog | None = None
         if settings.log.startswith("embedded:"):
-            self.log = make_log(settings.log, clock=self.clock)
+            self.log = open_log(settings.log, clock=self.clock)
         self.stores: Stores = open_stores(documents=settings.documents, live=settings.live, objects=settings.objects)
 
     def transport(self) -> Transport:
@@ -88,9 +87,7 @@ class Surroundings:
 
     def logger(self, name: str, instance: str = "") -> object:
         """A logger with a name."""
-        return make_logger(
-            service=name, instance=instance, clock=self.clock, level=self.settings.level, write=self._write
-        )
+        return make_log(service=name, instance=instance, clock=self.clock, level=self.settings.level, write=self._write)
 
     async def provision(self) -> None:
         """Create the topics that are missing."""
