@@ -12,7 +12,8 @@ from evenflow.core.errors import Refused
 from evenflow.events.streams import topics
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.factory import make_transport, open_log
+from evenflow.platform.broker.factory import make_log as make_embedded_log
+from evenflow.platform.broker.factory import make_transport
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids, RandomIds, SystemClock, system_random
 from evenflow.platform.observability.logs import Level, Write, make_log, stderr_line
@@ -60,7 +61,7 @@ class Surroundings:
         self._write = write
         self.log: EmbeddedLog | None = None
         if settings.log.startswith("embedded:"):
-            self.log = open_log(settings.log, clock=self.clock)
+            self.log = make_embedded_log(settings.log, clock=self.clock)
         self.stores: Stores = open_stores(documents=settings.documents, live=settings.live, objects=settings.objects)
 
     def transport(self) -> Transport:
