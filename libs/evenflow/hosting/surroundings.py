@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 
 from evenflow.core.errors import Refused
 from evenflow.events.streams import topics
+from evenflow.platform.broker.codec import make_wire
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
 from evenflow.platform.broker.factory import make_log as make_embedded_log
@@ -26,13 +27,17 @@ GRACE_S: Final = 3.0
 
 
 class HostSettings(Settings):
-    """Where the log and the stores are, and how much is logged. EVENFLOW_HOST_LOG and so on in the environment."""
+    """Where the log and the stores are, and how much is logged. EVENFLOW_HOST_LOG and so on in the environment.
+
+    `wire` is the form in which services write bodies; they read either.
+    """
 
     log: str = Field(default="embedded:", max_length=2_000)
     documents: str = Field(default="sqlite::memory:", max_length=2_000)
     live: str = Field(default="fake:", max_length=2_000)
     objects: str = Field(default="memory:", max_length=2_000)
     level: Level = "warning"
+    wire: Literal["json", "avro"] = "json"
     address: str = Field(default="127.0.0.1", max_length=255)
     console_port: int = Field(default=7070, ge=0, le=65_535)
     gateway_port: int = Field(default=7071, ge=0, le=65_535)
@@ -84,6 +89,7 @@ class Surroundings:
             live=self.stores.live,
             objects=self.stores.objects,
             log=self.logger(name, instance),
+            wire=make_wire(self.settings.wire),
         )
 
     def logger(self, name: str, instance: str = "") -> object:

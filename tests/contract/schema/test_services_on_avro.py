@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evenflow.core.errors import FieldRefused
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events import streams
 from evenflow.events.contracts.agent import NodeAnnounced
@@ -13,9 +14,11 @@ from evenflow.events.contracts.tasks import TaskSubmitted
 from evenflow.events.envelope import AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE
 from evenflow.gateway.desired import DesiredSets
 from evenflow.gateway.settings import GatewaySettings
+from evenflow.hosting.surroundings import HostSettings, Surroundings
 from evenflow.placement.deciding.draft import Said
 from evenflow.placement.encoding import Writer
 from evenflow.platform.broker.codec import Fact, Received, body_bytes, decode, encode, make_wire
+from evenflow.platform.settings import load_settings
 from evenflow.testkit.examples import examples
 from evenflow.testkit.pool import run
 
@@ -60,6 +63,19 @@ def test_two_services_state_the_same_on_either_wire():
     assert any(isinstance(body, NodeStatus) for body in on_avro[0])
     assert any(isinstance(body, LedgerEntry) for body in on_avro[0])
     assert (on_json[1], on_avro[1]) == ({JSON_CONTENT_TYPE}, {AVRO_CONTENT_TYPE})
+
+
+@pytest.mark.parametrize("wire", ["json", "avro"])
+def test_the_wire_is_a_setting_of_the_host(wire):
+    """Proves that one word in the environment reaches every service, and that another word is refused by name."""
+    settings = load_settings(HostSettings, "host", environment={"EVENFLOW_HOST_WIRE": wire})
+    around = Surroundings(settings)
+    try:
+        assert around.runtime("inventory").wire is make_wire(wire)
+    finally:
+        around.log.close()
+    with pytest.raises(FieldRefused, match="wire"):
+        load_settings(HostSettings, "host", environment={"EVENFLOW_HOST_WIRE": "xml"})
 
 
 def received(name, wire, stream):
