@@ -66,14 +66,14 @@ def test_two_services_state_the_same_on_either_wire():
 
 
 @pytest.mark.parametrize("wire", ["json", "avro"])
-def test_the_wire_is_a_setting_of_the_host(wire):
+async def test_the_wire_is_a_setting_of_the_host(wire):
     """Proves that one word in the environment reaches every service, and that another word is refused by name."""
     settings = load_settings(HostSettings, "host", environment={"EVENFLOW_HOST_WIRE": wire})
     around = Surroundings(settings)
     try:
         assert around.runtime("inventory").wire is make_wire(wire)
     finally:
-        around.log.close()
+        await around.close()
     with pytest.raises(FieldRefused, match="wire"):
         load_settings(HostSettings, "host", environment={"EVENFLOW_HOST_WIRE": "xml"})
 
