@@ -196,10 +196,10 @@ def shortages(scratch: Scratch, known: Bits, asked: Resources) -> Bits:
     elif asks_device(asked.devices):
         share, memory = share_asked(scratch.table, asked.devices, slice(None))
         fits = scratch.devices >= np.minimum(share, MILLI)
-        some = fits.any(axis=0)
-        both = (fits & (scratch.device_memory >= memory)).any(axis=0)
+        some: Mask = np.logical_or.reduce(fits)
+        both: Mask = np.logical_or.reduce(fits & (scratch.device_memory >= memory))
         bits |= _where(~some, SHORT_SHARE)
-        bits |= _where(some & ~both & (known & DEVICE_MEMORY == 0), SHORT_DEVICE_MEMORY)
+        bits |= _where(some & ~both & np.logical_not(known & np.int32(DEVICE_MEMORY)), SHORT_DEVICE_MEMORY)
     if sizes.any():
         for size, short in _SHORT_OF.items():
             bits &= ~_where((sizes & size).astype(np.bool_), short)
