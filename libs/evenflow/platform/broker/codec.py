@@ -54,6 +54,13 @@ class Received:
         return not self.value
 
     @property
+    def json(self) -> bytes:
+        """The body's JSON, whatever it was written in: what the record would hold by the default wire."""
+        if self.body is None or self.envelope.content_type != AVRO_CONTENT_TYPE:
+            return self.value
+        return body_bytes(self.body)
+
+    @property
     def origin(self) -> str:
         """topic/partition/offset."""
         return f"{self.topic}/{self.partition}/{self.offset}"
@@ -215,6 +222,11 @@ def read_body(event_type: str, value: bytes, content_type: str = JSON_CONTENT_TY
         return contract.__pydantic_validator__.validate_json(value)  # type: ignore[no-any-return]  # typed by the table
     except ValidationError as error:
         raise refused(error) from None
+
+
+def rewritten(event_type: str, value: bytes, wire: Wire) -> tuple[bytes, str]:
+    """JSON written elsewhere, as another wire would have written it; JSON itself stays byte for byte."""
+    return (value, JSON_CONTENT_TYPE) if wire is JSON else wire.write(read_body(event_type, value))
 
 
 def refused(error: ValidationError) -> FieldRefused:

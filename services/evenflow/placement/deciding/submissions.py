@@ -35,7 +35,7 @@ GANG_MAX: Final = 1_536
 
 def on_submitted(draft: Draft, received: Received) -> None:
     """Let a submission in, refuse it, or see that it is there already."""
-    raw = received.value
+    raw = received.json
     try:
         document = read_json(raw, source=received.origin)
     except Unreadable as error:
@@ -145,7 +145,7 @@ def _reject_invalid(draft: Draft, received: Received, document: object, error: F
     try:
         digest = body_digest(document)
     except FieldRefused:
-        digest = derived_id(received.value.hex())
+        digest = derived_id(received.json.hex())
     if _known(draft, received, tenant, name, digest):
         return
     queue = document.get("queue", "default") if isinstance(document, dict) else ""
