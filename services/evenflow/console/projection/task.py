@@ -137,7 +137,7 @@ class Attempt:
 class Task:
     """A task. `phase` is placement's last word: queued, assigned, preempted, or a terminal state.
 
-    `is_described`: name and priority are placement's words, which count more than the submission's.
+    `is_described`: the priority is placement's word, which counts more than the submission's.
     """
 
     tenant: str

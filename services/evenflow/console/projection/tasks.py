@@ -208,7 +208,8 @@ class Tasks:
         if task.terminal:
             return
         self._enter(task, "queued", at_ms)
-        task.queue, task.name, task.priority, task.is_described = body.queue, body.name, body.priority, True
+        task.queue, task.name = body.queue, body.name or task.name
+        task.priority, task.is_described = body.priority, True
         task.reasons, task.reasons_ms, task.position = body.reasons, at_ms, body.position
         task.refused_crossing = body.crossing
         task.submitted_ms = body.submitted_ms
