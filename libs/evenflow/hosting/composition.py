@@ -10,6 +10,7 @@ from evenflow.core.errors import FieldRefused
 from evenflow.hosting.http import Current, HttpServer
 from evenflow.hosting.registry import SERVICES, ServiceKind
 from evenflow.hosting.surroundings import Surroundings
+from evenflow.hosting.upkeep import LogUpkeep
 from evenflow.platform.service import Service
 from evenflow.platform.supervisor import Patience, Supervisor
 
@@ -30,6 +31,9 @@ class Composition:
         self.doors = {name: Current(name) for name in DOORS}
         self.running: dict[str, Service] = {}
         self.servers: dict[str, HttpServer] = {}
+        if (log := surroundings.log) is not None:
+            stores, clock, logger = surroundings.stores, surroundings.clock, surroundings.logger("log-upkeep")
+            self.supervisor.add("log-upkeep", lambda: LogUpkeep(log, stores.objects, clock, logger))
 
     def add_doors(self, *names: str) -> None:
         """Serve the applications of these services over HTTP. Raises Refused when a port is taken."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from evenflow.agent.executors.gone import Gone
 from evenflow.agent.journal import RANK, Held, Phase
 from evenflow.agent.ports import Ended, Executor, Launch, Progressed, Ready, Run, Saved, StartFailed, Surroundings
 from evenflow.agent.receipts import Speaker, Statement
@@ -141,7 +142,7 @@ class Member:
             return found
         if self.held.phase is Phase.STARTING and self.held.boot == self._means.around.machine.boot:
             return await self._start(executor)  # written down but never done
-        return _Gone(self)
+        return Gone(self.gone)
 
     async def _start(self, executor: Executor) -> Run:
         means = self._means
@@ -260,9 +261,7 @@ class Member:
             size_bytes=saved.size_bytes,
             site=self.held.desired.place.site,
         )
-        await self._keep(
-            statement, checkpoint=number, seen_run_ms=saved.run_ms, seen_progress_ms=saved.progress_ms
-        )
+        await self._keep(statement, checkpoint=number, seen_run_ms=saved.run_ms, seen_progress_ms=saved.progress_ms)
 
     async def _with_output(self, ended: Ended) -> Ended:
         if ended.ended_as != "succeeded":
@@ -380,25 +379,3 @@ class Member:
             return (self.held,)
 
         await self._means.speaker.commit(*statements, rows=changed)
-
-
-class _Gone:
-    """A run that was started and can't be found: the machine booted since, or its traces are gone."""
-
-    def __init__(self, member: Member) -> None:
-        self._member = member
-
-    async def next(self) -> Ended:
-        """Its end."""
-        return self._member.gone()
-
-    async def stop(self, grace_ms: int, *, save: bool) -> Ended:
-        """Its end."""
-        return self._member.gone()
-
-    async def kill(self) -> Ended:
-        """Its end."""
-        return self._member.gone()
-
-    async def save(self) -> None:
-        """Nothing to save."""

@@ -101,16 +101,17 @@ class SqliteDisk:
 
     BLOCK: Final = 256
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, lock_timeout_s: float = 5.0) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=FULL")
+        self._database = sqlite3.connect(path, isolation_level=None, timeout=lock_timeout_s)
         try:
             self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=FULL")
             self._database.execute("BEGIN IMMEDIATE")
             self._database.execute("COMMIT")
         except sqlite3.OperationalError as error:
+            self._database.close()
             raise Refused(f"{path} is in use by another agent of this node") from error
         self._database.executescript(_TABLES)
         layout = int(self._fact("layout", str(LAYOUT)))

@@ -1,12 +1,13 @@
 """The agent's line to the gateway: session, heartbeats, the outbox's delivery, the long poll for desired state.
 
-Everything is retried for ever with growing pauses; a sign of contact on one of the three ends the pauses of the others.
+Everything is retried for ever with growing pauses. Heartbeats notice first that contact is back: then the others'
+pauses end, and requests that still hang from before are given up and made anew.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from pydantic_core import to_json
@@ -20,6 +21,7 @@ from evenflow.events.contracts.agent import NodeHeartbeat
 
 EXIT_REFUSED: Final = 78
 EXIT_REVOKED: Final = 77
+BEAT_RETRY_MS_MIN: Final = 200
 
 T = TypeVar("T")
 
@@ -45,7 +47,8 @@ class Uplink:
         self._revoked = revoked
         self._session: Session | None = None
         self._opening = asyncio.Lock()
-        self._contact = asyncio.Event()
+        self._in_contact = True
+        self._regained = asyncio.Event()
         self._beat_now = asyncio.Event()
         self._one_by_one = False
         self.refused_count = 0
@@ -74,22 +77,32 @@ class Uplink:
     async def beat(self) -> None:
         """Send heartbeats for ever, the first at a chance moment of the period."""
         around = self._around
-        first = True
+        due_ms: int | None = None
         while True:
             session = await self._patiently(self.session)
             period_ms = self._settings.heartbeat_ms or session.heartbeat_ms
-            wait_ms = round(period_ms * around.random.random()) if first else period_ms
-            first = False
-            try:
-                async with asyncio.timeout(wait_ms / 1000):
-                    await self._beat_now.wait()
-            except TimeoutError:
-                pass
+            if due_ms is None:
+                due_ms = around.clock.monotonic_ms() + round(period_ms * around.random.random())
+            await _set_within(self._beat_now, due_ms - around.clock.monotonic_ms())
             self._beat_now.clear()
-            try:
+            begun_ms = around.clock.monotonic_ms()
+            delivered = await self._beat_once(period_ms)
+            while due_ms <= begun_ms:  # the rhythm stays, whatever one beat took
+                due_ms += period_ms
+            if not delivered:
+                retry_ms = max(BEAT_RETRY_MS_MIN, period_ms // 5)
+                due_ms = min(due_ms, around.clock.monotonic_ms() + retry_ms)
+
+    async def _beat_once(self, period_ms: int) -> bool:
+        """Send one, bounded so that a hanging line costs no second heartbeat; whether it was delivered."""
+        try:
+            async with asyncio.timeout(min(self._settings.request_timeout_ms, max(500, period_ms // 2)) / 1000):
                 await self._call(self._send_heartbeat)
-            except (Unavailable, SessionRefused, Refused) as error:
-                around.log.debug("heartbeat not delivered", node=around.node, problem=str(error))
+        except (Unavailable, SessionRefused, Refused, TimeoutError) as error:
+            self._in_contact = False
+            self._around.log.debug("heartbeat not delivered", node=self._around.node, problem=str(error))
+            return False
+        return True
 
     async def _send_heartbeat(self, session: Session) -> None:
         body, raw = self._load(session.id)
@@ -125,9 +138,7 @@ class Uplink:
             await around.point("agent.after-publish")
             for refusal in answer.refused:
                 self.refused_count += 1
-                around.log.error(
-                    "record refused", node=around.node, sequence=refusal.sequence, problem=refusal.reason
-                )
+                around.log.error("record refused", node=around.node, sequence=refusal.sequence, problem=refusal.reason)
             around.disk.acknowledge(min(answer.accepted, batch[-1].sequence))
             await around.point("agent.after-acknowledge")
 
@@ -159,7 +170,7 @@ class Uplink:
         return await self._patiently(ask)
 
     async def _call(self, call: Callable[[Session], Awaitable[T]]) -> T:
-        """One call within the session; contact wakes whoever pauses."""
+        """One call within the session; the first that works again wakes whoever waits."""
         session = await self.session()
         try:
             answer = await call(session)
@@ -170,22 +181,46 @@ class Uplink:
         except NodeRevoked as error:
             await self._revoked()
             raise Ended(f"node {self._around.node} was revoked", exit_code=EXIT_REVOKED) from error
-        self._contact.set()
+        if not self._in_contact:
+            self._in_contact = True
+            regained, self._regained = self._regained, asyncio.Event()
+            regained.set()
         return answer
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _patiently(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Again after a growing pause while the gateway does not answer or has forgotten the session."""
         settings, chance = self._settings, self._around.random
         pause_ms = settings.backoff_ms
         while True:
-            self._contact.clear()
+            regained = self._regained
             try:
-                return await call()
+                return await self._unless(call(), regained)
             except (Unavailable, SessionRefused) as error:
                 self._around.log.debug("gateway away", node=self._around.node, problem=str(error))
-            try:
-                async with asyncio.timeout(pause_ms * (0.5 + chance.random() / 2) / 1000):
-                    await self._contact.wait()
-            except TimeoutError:
-                pass
+            await _set_within(regained, round(pause_ms * (0.5 + chance.random() / 2)))
             pause_ms = min(settings.backoff_ms_max, pause_ms * 2)
+
+    @staticmethod
+    async def _unless(call: Coroutine[Any, Any, T], regained: asyncio.Event) -> T:
+        """The call's answer; Unavailable when contact came back while it hung."""
+        loop = asyncio.get_running_loop()
+        calling, back = loop.create_task(call), loop.create_task(regained.wait())
+        try:
+            await asyncio.wait((calling, back), return_when=asyncio.FIRST_COMPLETED)
+            if calling.done():
+                return calling.result()
+        finally:
+            back.cancel()
+            calling.cancel()
+        raise Unavailable("contact is back: asked anew")
+
+
+async def _set_within(event: asyncio.Event, wait_ms: int) -> None:
+    """Return when the event is set, or after the wait."""
+    if wait_ms <= 0:
+        return
+    try:
+        async with asyncio.timeout(wait_ms / 1000):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -24,7 +24,8 @@ from evenflow.core.errors import EvenflowError, FieldRefused, Refused, Unavailab
 from evenflow.gateway.bodies import RecordsBody, SessionBody, read_json
 from evenflow.gateway.desired import Change
 from evenflow.gateway.refusals import IdentityRefused, NotFound, Revoked, SessionUnknown, TooLarge
-from evenflow.gateway.service import SESSIONS_TARGET, Gateway, Taken
+from evenflow.gateway.service import SESSIONS_TARGET, Gateway
+from evenflow.platform.stores.ports import Absent
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -33,6 +34,7 @@ _STATUS: tuple[tuple[type[EvenflowError], int], ...] = (
     (IdentityRefused, 401),
     (Revoked, 403),
     (NotFound, 404),
+    (Absent, 404),
     (TooLarge, 413),
     (Unavailable, 503),
     (Refused, 400),
@@ -83,8 +85,6 @@ class Doors:
                 return await handler(request)
             except EvenflowError as error:
                 return _refusal(error)
-            except KeyError as error:
-                return _refusal(NotFound(str(error)))
 
         return handle
 
@@ -219,6 +219,3 @@ def _number(text: str, name: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 15:
         raise FieldRefused(name, "must be a non-negative integer")
     return int(text)
-
-
-__all__ = ["Doors", "Taken", "build_app"]

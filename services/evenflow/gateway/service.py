@@ -85,9 +85,7 @@ class Gateway:
             "poll_wait_ms_max": self.settings.poll_wait_ms_max,
         }
 
-    async def _prove(
-        self, body: SessionBody, shown: Ed25519PublicKey, raw: bytes, signature: str, fields: Any
-    ) -> None:
+    async def _prove(self, body: SessionBody, shown: Ed25519PublicKey, raw: bytes, signature: str, fields: Any) -> None:
         if not signature:
             raise IdentityRefused("the request is not signed: x-evenflow-signature is missing")
         if not verify_receipt(shown, raw, fields, _hex(signature)):

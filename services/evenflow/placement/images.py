@@ -18,8 +18,8 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from evenflow.core.errors import EvenflowError
-from evenflow.placement.deciding.rows import STATE_VERSION, Row
 from evenflow.placement.encoding import document_bytes, row_bytes, row_of
+from evenflow.placement.memory.rows import STATE_VERSION, Row
 from evenflow.platform.runtime import Runtime
 
 ROWS_PER_PART: Final = 1_000

@@ -10,11 +10,11 @@ import asyncio
 from typing import Final
 
 from evenflow.core.errors import Ended, EvenflowError
-from evenflow.placement.deciding.capacity import Capacity
-from evenflow.placement.deciding.model import Model
-from evenflow.placement.deciding.tables import STREAMS, Tables
 from evenflow.placement.images import Images
 from evenflow.placement.inputs import Inputs
+from evenflow.placement.memory.capacity import Capacity
+from evenflow.placement.memory.model import Model
+from evenflow.placement.memory.tables import STREAMS, Tables
 from evenflow.placement.restoring import restore
 from evenflow.placement.rounds import Decided, Engine, Rounds
 from evenflow.placement.seat import Seat

@@ -6,9 +6,9 @@ from aiokafka import TopicPartition
 
 from evenflow.core.errors import Ended
 from evenflow.events.streams import PLACEMENT_STATE
-from evenflow.placement.deciding.model import Model
 from evenflow.placement.encoding import row_of
 from evenflow.placement.images import Images
+from evenflow.placement.memory.model import Model
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.ports import Consumer
 from evenflow.platform.broker.transactions import STUCK

@@ -14,17 +14,17 @@ from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.placement.plan import Plan
 from evenflow.events.streams import ROUNDS
 from evenflow.placement.deciding import planning, watching
-from evenflow.placement.deciding.capacity import Capacity
 from evenflow.placement.deciding.draft import Draft, Said
 from evenflow.placement.deciding.explaining import Explainer
-from evenflow.placement.deciding.model import Model
 from evenflow.placement.deciding.planning import Planned
 from evenflow.placement.deciding.reducing import RETRIED, hear, reduce
 from evenflow.placement.deciding.replays import Hearing, Replays
-from evenflow.placement.deciding.rows import NodeRow, PoolRow
-from evenflow.placement.deciding.tables import Tables
 from evenflow.placement.encoding import Writer, cut
 from evenflow.placement.inputs import Input
+from evenflow.placement.memory.capacity import Capacity
+from evenflow.placement.memory.model import Model
+from evenflow.placement.memory.rows import NodeRow, PoolRow
+from evenflow.placement.memory.tables import Tables
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import PROBLEM_LENGTH_MAX, Bad, Encoded, Received
 from evenflow.platform.broker.dead_letters import parked
@@ -195,7 +195,7 @@ class Rounds:
 
     def _encode(self, decided: Decided) -> None:
         draft, pool = decided.draft, decided.pool
-        writer = Writer(pool.pool, draft.epoch, draft.round, draft.now_ms)
+        writer = Writer(pool.pool, draft.epoch, draft.round, draft.now_ms, self._runtime.wire)
         records = [writer.encode(said) for said in draft.said]
         records += [writer.encode(said) for said in draft.desired.values()]
         if records or draft.epoch != self.model.pool.epoch:

@@ -19,7 +19,7 @@ import pytest
 
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.factory import make_transport, open_log
+from evenflow.platform.broker.factory import make_log, make_transport
 
 _numbers = itertools.count(1)
 _run = f"{os.getpid():x}"
@@ -150,12 +150,13 @@ class EmbeddedCluster(Cluster):
 
     def __init__(self, url: str) -> None:
         self.clock = StoppableClock()
-        self.log: EmbeddedLog = open_log(url, clock=self.clock)
+        self.log: EmbeddedLog = make_log(url, clock=self.clock)
         super().__init__(url)
         self.clock = self.log.clock
 
-    def process(self) -> EmbeddedTransport:
-        return EmbeddedTransport(self.log, clock=self.log.clock, ids=CountedIds(), transaction_timeout_ms=300)
+    def process(self, transaction_timeout_ms: int = 30_000) -> EmbeddedTransport:
+        clock, ids = self.log.clock, CountedIds()
+        return EmbeddedTransport(self.log, clock=clock, ids=ids, transaction_timeout_ms=transaction_timeout_ms)
 
 
 def _cluster(url: str) -> Cluster:

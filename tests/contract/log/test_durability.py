@@ -86,7 +86,7 @@ async def test_a_transaction_left_open_by_a_crash_times_out(lives):
     """Proves that readers go on although nobody takes the id over."""
     one = lives()
     topic = await one.topic()
-    producer = await one.producer("pool-0")
+    producer = await one.producer("pool-0", process=one.process(transaction_timeout_ms=200))
     await producer.begin_transaction()
     await producer.send_and_wait(topic, b"half", partition=0)
     await (await one.producer()).send_and_wait(topic, b"behind", partition=0)

@@ -209,7 +209,7 @@ async def test_two_ids_in_turn_do_not_disturb_each_other(cluster):
 async def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced(embedded):
     """Proves the time-out: readers go on, and the late commit is refused."""
     topic = await embedded.topic()
-    producer = await embedded.producer(embedded.name("tx"))
+    producer = await embedded.producer(embedded.name("tx"), process=embedded.process(transaction_timeout_ms=200))
     reader = await embedded.started(topic)
     await producer.begin_transaction()
     await producer.send_and_wait(topic, b"late", partition=0)
@@ -220,16 +220,17 @@ async def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fence
         await producer.commit_transaction()
 
 
-async def test_one_long_transaction_does_not_end_a_younger_one(embedded):
+async def test_one_long_transaction_does_not_end_another_one(embedded):
     """Proves that each transaction has its own time."""
     topic = await embedded.topic()
-    old, young = [await embedded.producer(embedded.name("tx")) for _ in range(2)]
-    await old.begin_transaction()
-    await old.send_and_wait(topic, b"old", partition=0)
-    await asyncio.sleep(0.15)
+    short, long = embedded.process(transaction_timeout_ms=200), embedded.process(transaction_timeout_ms=30_000)
+    young = await embedded.producer(embedded.name("tx"), process=long)
+    old = await embedded.producer(embedded.name("tx"), process=short)
     await young.begin_transaction()
     await young.send_and_wait(topic, b"young", partition=0)
-    await asyncio.sleep(0.2)
+    await old.begin_transaction()
+    await old.send_and_wait(topic, b"old", partition=0)
+    await asyncio.sleep(0.25)
     with pytest.raises(ProducerFenced):
         await old.commit_transaction()
     await young.commit_transaction()

@@ -132,7 +132,8 @@ async def test_a_program_that_will_not_leave_is_killed_with_its_children(tmp_pat
     """Proves that after the grace the whole group dies, children that ignore the signal included."""
     body = (
         "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); print('armed', flush=True); time.sleep(60)"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
+        "print('armed', flush=True); time.sleep(60)"
     )
     executor = _executor(tmp_path)
     launch = _python(body)

@@ -16,15 +16,15 @@ from evenflow.events.contract import Contract
 from evenflow.events.contracts import inventory, tasks
 from evenflow.events.envelope import AgentStamp
 from evenflow.events.streams import ASSIGNMENTS, DISPATCH, NODES, RUNS, STREAMS, TASKS, Stream, topics
+from evenflow.placement.main import build
+from evenflow.placement.service import PlacementService
+from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Fact, Received, decode, encode
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
 from evenflow.platform.clock import RandomIds, SystemClock
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.stores.memory import MemoryObjects
-from evenflow.placement.main import build
-from evenflow.placement.service import PlacementService
-from evenflow.placement.settings import PlacementSettings
 
 
 class Process:

@@ -17,15 +17,15 @@ from evenflow.events.contracts import agent, checkpoint, inventory, tasks
 from evenflow.events.contracts.console import DocumentPublished
 from evenflow.events.envelope import AgentStamp
 from evenflow.events.streams import BY_NAME, CHECKPOINTS, NODES, POLICIES, RUNS, TASKS, Stream
-from evenflow.platform.broker.codec import Encoded, Fact, Received, decode, encode, read_body
-from evenflow.platform.runtime import Runtime
-from evenflow.placement.deciding.capacity import Capacity
-from evenflow.placement.deciding.model import Model
-from evenflow.placement.deciding.tables import Tables
 from evenflow.placement.encoding import row_of
 from evenflow.placement.inputs import Input
+from evenflow.placement.memory.capacity import Capacity
+from evenflow.placement.memory.model import Model
+from evenflow.placement.memory.tables import Tables
 from evenflow.placement.rounds import Rounds
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.broker.codec import Encoded, Fact, Received, decode, encode, read_body
+from evenflow.platform.runtime import Runtime
 
 START_MS = 1_767_225_600_000
 
@@ -172,7 +172,7 @@ class Pool:
         self.offset += 1
         self.pending.append(Input(copy, decode(copy, BY_NAME[record.topic])))
 
-    def submit(self, name: str | None, *, key: str | None = None, **spec: Any) -> Input:
+    def submit(self, name: str | None, /, *, key: str | None = None, **spec: Any) -> Input:
         """Submit a task with these fields."""
         document = {**spec} if name is None else {"id": name, **spec}
         raw = json.dumps(document).encode()

@@ -14,7 +14,7 @@ PURE = (
     *("__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "copy", "dataclasses"),
     *("datetime", "decimal", "enum", "fractions", "functools", "hashlib", "heapq", "itertools", "json", "math"),
     *("numbers", "operator", "re", "statistics", "string", "struct", "types", "typing", "unicodedata", "zlib"),
-    "numpy",
+    *("numpy", "weakref"),
 )
 
 

@@ -27,8 +27,6 @@ BYTES_PER_NODE: Final = 16
 
 EVERY: Final = slice(None)
 
-ANYWHERE: Final = Where()
-
 
 class ClassKey(NamedTuple):
     """What makes two members the same to the engine. `order` are costs per rate of nodes, when they decide."""
@@ -36,6 +34,29 @@ class ClassKey(NamedTuple):
     asked: Resources
     where: Where
     order: tuple[int, ...] = ()
+
+
+def flat(asked: Resources, where: Where, order: tuple[int, ...]) -> tuple[object, ...]:
+    """The same as one flat tuple, which is much quicker to look up than nested records."""
+    devices = asked.devices
+    return (
+        asked.cpu_milli,
+        asked.memory_bytes,
+        asked.disk_bytes,
+        devices.count,
+        devices.share_milli,
+        devices.memory_bytes,
+        devices.models,
+        devices.precision,
+        where.sites,
+        where.regions,
+        where.racks,
+        where.nodes,
+        where.not_nodes,
+        where.labels,
+        where.residency,
+        order,
+    )
 
 
 class DemandClass:
@@ -171,16 +192,19 @@ class Scope:
         self.scratch = Scratch(view)
         self.empty = Scratch(empty_view(view))
         self.round_number = 0
-        self._classes: dict[ClassKey, DemandClass] = {}
+        self._classes: dict[tuple[object, ...], DemandClass] = {}
         bytes_each = BYTES_PER_NODE * max(len(view.table), 1)
         self._classes_max = max(KEPT_BYTES_MAX // bytes_each, 16)
 
     def of(self, asked: Resources, where: Where, order: tuple[int, ...] = ()) -> DemandClass:
-        """The class of members that ask for `asked` under the hard rules of `where`."""
-        key = ClassKey(asked, where, order)
+        """The class of members that ask for `asked` under the hard rules of `where` about what nodes are.
+
+        Rules about who else is on a node (`apart_from`, `not_with`) make no class: they change with every placement.
+        """
+        key = flat(asked, where, order)
         found = self._classes.get(key)
         if found is None:
-            found = self._classes[key] = DemandClass(key, self)
+            found = self._classes[key] = DemandClass(ClassKey(asked, where, order), self)
         found.used_round = self.round_number
         return found
 
@@ -202,12 +226,3 @@ def scope_of(view: FleetView, sites: Sequence[SiteDescription]) -> Scope:
     scope = Scope(view, sites)
     view.memo.content = scope
     return scope
-
-
-def rules_of(where: Where) -> Where:
-    """The part of `where` that rules out nodes by what they are; the rest depends on who else is there."""
-    if not where.apart_from and not where.not_with:
-        return where
-    return Where(
-        where.sites, where.regions, where.racks, where.nodes, where.not_nodes, (), (), where.labels, where.residency
-    )

@@ -24,7 +24,7 @@ from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement import feasibility as rule
 from evenflow.core.placement.classes import DemandClass, Scope
 from evenflow.core.placement.gang import LEVELS, domain_of, slots_of, sums_of
-from evenflow.core.units import MILLI, cores_text, devices_text, milli_text, size_text
+from evenflow.core.units import MILLI, cores_text, devices_text, milli_text, money_text, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +206,10 @@ def _share_texts(scope: Scope, asked: Resources, _task: Task, _ruled: Mask, memb
     return f"{needed} on one device", f"{milli_text(int(free.max(initial=0)))} on the freest"
 
 
+def _budget_texts(_scope: Scope, _asked: Resources, task: Task, _ruled: Mask, _members: int) -> tuple[str, str]:
+    return "more than the budget", money_text(task.budget_micro or 0)
+
+
 def _largest_device(scope: Scope) -> Integers:
     return scope.scratch.table.device_memory_bytes
 
@@ -214,12 +218,9 @@ def _device_need(asked: Resources) -> int:
     return max(asked.devices.count, 1) * MILLI
 
 
-_NOTHING: Text = _wanted(lambda _asked, _task: "", "")
-
 #: Every bit: its reason, the dimension it is reported under, and its texts; in the order of reports.
 _REPORTS: dict[int, tuple[Reason, str, Text]] = {
-    rule.DATASET: (Reason.DATASET, "data", _NOTHING),
-    rule.BUDGET: (Reason.BUDGET, "budget", _NOTHING),
+    rule.BUDGET: (Reason.BUDGET, "budget", _budget_texts),
     rule.SIZE_CPU: (
         Reason.NODE_SIZE,
         "cpu",

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from evenflow.core.demand.task import Devices, Resources, Where
+from evenflow.core.demand.task import Devices, Resources, Task, Where
 from evenflow.core.fleet.columns import CPU, DISK, MEMORY, OPEN, WHOLE
 from evenflow.core.fleet.description import SiteDescription
 from evenflow.core.fleet.scratch import Scratch
@@ -45,12 +45,11 @@ FAILED_HERE: Final = 1 << 17
 APART: Final = 1 << 18
 BUDGET: Final = 1 << 19
 PATH: Final = 1 << 20
-DATASET: Final = 1 << 21
-CROSSING: Final = 1 << 22
-STAGED_DISK: Final = 1 << 23
+CROSSING: Final = 1 << 21
+STAGED_DISK: Final = 1 << 22
 # Why a node takes no work, by the reason its owner gives.
 CLOSED: Final[dict[str, int]] = {
-    reason.value: 1 << (24 + index)
+    reason.value: 1 << (23 + index)
     for index, reason in enumerate(
         (
             Reason.NODE_STATE,
@@ -138,6 +137,14 @@ def _device_rules(bits: Integers, table: NodeTable, devices: Devices) -> None:
 def asks_device(devices: Devices) -> bool:
     """Whether any device is asked for at all; memory alone asks for a share of one."""
     return bool(devices.count or devices.share_milli or devices.memory_bytes)
+
+
+def kept_apart(task: Task, other: Task) -> bool:
+    """Whether `task` refuses to share a node with `other`, by id or by label."""
+    where = task.where
+    if other.tenant == task.tenant and other.id in where.apart_from:
+        return True
+    return any(label in other.labels for label in where.not_with)
 
 
 def share_asked(table: NodeTable, devices: Devices, rows: Integers | slice) -> tuple[Integers, Integers]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _WAYS = "use embedded:, embedded:/folder or kafka://host:port"
 
 
-def open_log(url: str, *, clock: Clock, hooks: Hooks | None = None) -> EmbeddedLog:
+def make_log(url: str, *, clock: Clock, hooks: Hooks | None = None) -> EmbeddedLog:
     """The embedded log of an `embedded:` URL. Raises Refused when its folder is in use or from another release."""
     if not url.startswith("embedded:"):
         message = f"{url!r} is not an embedded log: {_WAYS}"
@@ -38,10 +38,10 @@ def make_transport(
 ) -> EmbeddedTransport | KafkaTransport:
     """The transport of one process. Raises Refused for a URL of another kind.
 
-    Processes that share an embedded log each get their own `EmbeddedTransport` over one `open_log`.
+    Processes that share an embedded log each get their own `EmbeddedTransport` over one `make_log`.
     """
     if url.startswith("embedded:"):
-        log = open_log(url, clock=clock, hooks=hooks)
+        log = make_log(url, clock=clock, hooks=hooks)
         return EmbeddedTransport(log, clock=clock, ids=ids, graceful_timeout_s=graceful_timeout_s)
     if not url.startswith("kafka://"):
         message = f"unknown log {url!r}: {_WAYS}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
 
 from evenflow.core.errors import Unavailable
 from evenflow.events.streams import BY_NAME, Stream
@@ -21,6 +22,7 @@ from evenflow.platform.runtime import Runtime
 POLL_MS: Final = 1_000
 CATCH_UP_POLL_MS: Final = 50
 RECORDS_MAX: Final = 1_000
+PAUSE_S: Final = 0.2
 CATCH_UP_STUCK_MS: Final = 60_000
 
 
@@ -74,8 +76,13 @@ class Follower:
                 raise Unavailable(f"{self._runtime.name} can't read up to the end of {next(iter(left)).topic}")
 
     async def _tail(self, consumer: Consumer) -> None:
+        """Go on for ever: a table that stopped in silence would be believed for as long as its process lives."""
         while True:
-            await self._poll(consumer, POLL_MS)
+            try:
+                await self._poll(consumer, POLL_MS)
+            except (KafkaError, OSError) as error:
+                self._runtime.log.warning("table not followed", problem=f"{type(error).__name__}: {error}")
+                await self._runtime.clock.sleep(PAUSE_S)
 
     async def _poll(self, consumer: Consumer, timeout_ms: int) -> None:
         batches = await consumer.getmany(timeout_ms=timeout_ms, max_records=RECORDS_MAX)

@@ -75,7 +75,9 @@ class Transactions:
             raise Ended(f"round {number} timed out: it may be committed", exit_code=UNKNOWN) from None
         except (ProducerFenced, InvalidProducerEpoch) as error:
             raise Ended(f"round {number}: another leads ({type(error).__name__})", exit_code=FENCED) from error
-        except (KafkaError, OSError, AssertionError) as error:
+        except Ended:
+            raise
+        except Exception as error:  # whatever it was, nobody knows now whether the round is there
             raise Ended(f"round {number}: {type(error).__name__}: {error}", exit_code=UNKNOWN) from error
 
     async def _write(
@@ -83,14 +85,18 @@ class Transactions:
     ) -> list[RecordMetadata]:
         point, name = self._runtime.point, self._runtime.name
         await producer.begin_transaction()
-        pending = [
-            await producer.send(one.topic, value=one.value, key=one.key, headers=one.headers, partition=partition)
-            for one, partition in zip(records, partitions, strict=True)
-        ]
+        pending: list[asyncio.Future[RecordMetadata]] = []
         try:
-            written = await asyncio.gather(*pending)
-        except KafkaError:
-            await asyncio.gather(*pending, return_exceptions=True)
+            for one, partition in zip(records, partitions, strict=True):
+                sent = producer.send(one.topic, value=one.value, key=one.key, headers=one.headers, partition=partition)
+                pending.append(await sent)
+            # One after the other: they are answered together, and a callback for each would cost more.
+            written = [await one for one in pending]
+        except Exception:
+            # A fenced producer says so in the record that met the fence; what is sent after that fails otherwise.
+            for result in await asyncio.gather(*pending, return_exceptions=True):
+                if isinstance(result, ProducerFenced | InvalidProducerEpoch):
+                    raise result from None
             raise
         await point(f"{name}.before-round-commit")
         await producer.commit_transaction()

@@ -100,7 +100,8 @@ class ProcessExecutor:
 
     def output_log(self, folder: RunFolder, launch: Launch, noted: Noted) -> OutputLog:
         """The sender of one run's output."""
-        return OutputLog(folder.path / "output.log", launch, noted, self._objects, self._log)
+        path = folder.path / "output.log"
+        return OutputLog(path, launch, noted, clock=self._clock, objects=self._objects, log=self._log)
 
 
 class ProcessRun:
@@ -131,7 +132,7 @@ class ProcessRun:
                 self._told_ready = True
                 return Ready()
             if self._told_ready:
-                await self._send_output()
+                await self._send_output(last=not alive)
                 saved = self._saved()
                 if saved is not None:
                     return saved
@@ -142,8 +143,8 @@ class ProcessRun:
                 return tick
             await self._wait(POLL_MS if self._told_ready else STARTING_POLL_MS)
 
-    async def _send_output(self) -> None:
-        if await self._output.send():
+    async def _send_output(self, *, last: bool) -> None:
+        if await self._output.send(last=last):
             self._folder.note(self._noted)
 
     def _saved(self) -> Saved | None:
@@ -276,7 +277,7 @@ class ProcessRun:
             await self._wait(min(POLL_MS, max(1, self._deadline_ms - self._clock.monotonic_ms())))
         if self._alive():
             return await self.kill()
-        await self._send_output()
+        await self._send_output(last=True)
         saved = self._saved() if save else None
         return saved if saved is not None else self._ended()
 
@@ -290,7 +291,7 @@ class ProcessRun:
         self._signal_group(signal.SIGKILL)
         while self._alive() and self._clock.monotonic_ms() < deadline_ms:
             await self._wait(POLL_MS)
-        await self._send_output()
+        await self._send_output(last=True)
         return self._ended()
 
     async def save(self) -> None:

@@ -55,7 +55,7 @@ class Exited:
 
 @dataclass(slots=True)
 class Noted:
-    """The agent's notes. `chunk` is where the log chunk begins that is being filled, `base` what was cut off before."""
+    """The agent's notes. `sent` counts the output's bytes that were sent, `base` those that were cut off before."""
 
     boot: str = ""
     progress_ms: int = 0
@@ -63,7 +63,7 @@ class Noted:
     stop_asked: bool = False
     known: list[str] = field(default_factory=list)
     base: int = 0
-    chunk: int = 0
+    sent: int = 0
 
 
 class RunFolder:

@@ -205,4 +205,3 @@ class SimulatedMember:
         """Ask for a save."""
         self._process.save_asked = True
         self._machine.touch(self._process.key)
-

@@ -1,1 +1,1 @@
-"""The pure part of placement: rows it remembers, the model made of them, and what a round makes of its inputs."""
+"""The pure part of placement: what a round makes of its inputs. No I/O, no clock, no randomness."""

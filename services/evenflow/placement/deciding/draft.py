@@ -17,9 +17,9 @@ from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.placement.policy import Policy
 from evenflow.events.streams import ALERTS, ASSIGNMENTS, DISPATCH, Stream
-from evenflow.placement.deciding.model import Model
-from evenflow.placement.deciding.rows import AlertRow, AttemptRow, MemberRow, NodeRow, Row, TaskRow
-from evenflow.placement.deciding.tables import Tables
+from evenflow.placement.memory.model import Model
+from evenflow.placement.memory.rows import AlertRow, AttemptRow, MemberRow, NodeRow, Row, TaskRow
+from evenflow.placement.memory.tables import Tables
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Received
 
@@ -71,6 +71,7 @@ class Draft:
     frees: bool = False
     sequence: int = 0
     fresh: list[TaskRow] = field(default_factory=list)
+    entered: dict[str, int] = field(default_factory=dict)
 
     @property
     def policy(self) -> Policy:
@@ -140,8 +141,17 @@ class Draft:
         value = to_json(body)
         self.said.append(Said(ASSIGNMENTS, type_, key, value, tenant, envelope.correlation_id, envelope.id))
 
-    def want(self, row: TaskRow, attempt: int, member: MemberRow, wish: Wish, cause: Cause | None = None) -> None:
-        """Tell a member's node what to do with it."""
+    def want(  # the arguments name one desired state
+        self,
+        row: TaskRow,
+        attempt: int,
+        member: MemberRow,
+        wish: Wish,
+        cause: Cause | None = None,
+        *,
+        place: dict[str, Any] | None = None,
+    ) -> None:
+        """Tell a member's node what to do with it. `place` is the member's place where it is written already."""
         member.wish = wish
         current = row.current if row.current is not None and row.current.number == attempt else None
         body: dict[str, Any] = {
@@ -153,7 +163,7 @@ class Draft:
             "attempt": attempt,
             "generation": attempt,
             "wish": wish,
-            "place": place_document(member),
+            "place": place or place_document(member),
             "stop_grace_ms": self.settings.stop_grace_ms,
         }
         if cause is not None:

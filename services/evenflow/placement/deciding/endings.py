@@ -17,7 +17,7 @@ from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.lifecycle.member import MemberState
 from evenflow.core.lifecycle.task import TaskState, may_follow
 from evenflow.placement.deciding.draft import Draft, place_document
-from evenflow.placement.deciding.rows import AttemptRow, HoldRow, MemberRow, TaskRow
+from evenflow.placement.memory.rows import AttemptRow, HoldRow, MemberRow, TaskRow
 
 #: Causes of a stop after which the task must end, whatever else happens to the attempt.
 FINAL: Final = frozenset({Cause.CANCELLED, Cause.DEADLINE})

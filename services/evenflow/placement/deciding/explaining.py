@@ -19,7 +19,7 @@ from evenflow.core.lifecycle.task import TaskState
 from evenflow.core.placement.plan import Wait
 from evenflow.placement.deciding.draft import Draft
 from evenflow.placement.deciding.planning import Planned, crossing_document
-from evenflow.placement.deciding.rows import TaskRow
+from evenflow.placement.memory.rows import TaskRow
 
 #: Pause between two rounds that only explain.
 PAUSE_MS: Final = 20

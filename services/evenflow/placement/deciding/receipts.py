@@ -18,7 +18,7 @@ from evenflow.core.lifecycle.task import TaskState
 from evenflow.events.contracts import agent
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
-from evenflow.placement.deciding.rows import MemberRow, TaskRow
+from evenflow.placement.memory.rows import MemberRow, TaskRow
 from evenflow.platform.broker.codec import Received
 
 _STATE_OF_END: Final = {

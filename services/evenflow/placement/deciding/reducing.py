@@ -11,7 +11,7 @@ from evenflow.events.contracts import agent, checkpoint, tasks
 from evenflow.placement.deciding import receipts, submissions
 from evenflow.placement.deciding.draft import Draft
 from evenflow.placement.deciding.replays import Hearing, Replays
-from evenflow.placement.deciding.rows import TaskRow
+from evenflow.placement.memory.rows import TaskRow
 from evenflow.platform.broker.codec import Received
 
 CHECKPOINTS_KEPT: Final = 3

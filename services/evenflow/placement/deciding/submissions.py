@@ -20,31 +20,38 @@ from evenflow.events.documents.task_specification import body_digest, parse_task
 from evenflow.events.envelope import derived_id
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
-from evenflow.placement.deciding.rows import TaskRow
+from evenflow.placement.memory.rows import TaskRow
 from evenflow.platform.broker.codec import Received
 
 _ID: Final = re.compile(ID_PATTERN)
 _SHOWN_LENGTH_MAX: Final = 256
 _PROBLEM_LENGTH_MAX: Final = 2_000
 PRIORITY_MAX: Final = 1_000
+#: State and desired state carry the specification beside other fields; each must fit into one record.
+SPECIFICATION_BYTES_MAX: Final = 524_288
+#: An assignment names every member's place in one record.
+GANG_MAX: Final = 1_536
 
 
 def on_submitted(draft: Draft, received: Received) -> None:
     """Let a submission in, refuse it, or see that it is there already."""
-    raw = received.value
+    raw = received.json
     try:
         document = read_json(raw, source=received.origin)
     except Unreadable as error:
         draft.park(received, error.code, _text(error.problem))
         return
-    if (problem := _key_problem(document, received.key)) is not None:
-        draft.park(received, "key-mismatch", _text(problem))
-        return
-    made_id = f"t-{derived_id(received.envelope.id)}"
     try:
-        task = parse_task(document, new_id=lambda: made_id)
+        task = parse_task(document, new_id=lambda: _made_id(received))
     except FieldRefused as error:
-        _reject_invalid(draft, received, document, made_id, error)
+        problem = _key_problem(document, received.key)
+        if problem is None:
+            _reject_invalid(draft, received, document, error)
+        else:
+            draft.park(received, "key-mismatch", _text(problem))
+        return
+    if task.key != received.key and (problem := _key_problem(document, received.key)) is not None:
+        draft.park(received, "key-mismatch", _text(problem))
         return
     digest = body_digest(document)
     if _known(draft, received, task.tenant, task.id, digest):
@@ -62,16 +69,30 @@ def on_submitted(draft: Draft, received: Received) -> None:
         queued_ms=draft.now_ms,
         correlation_id=received.envelope.correlation_id,
     )
+    if len(row.specification) > SPECIFICATION_BYTES_MAX:
+        problem = f"has {len(row.specification)} bytes; at most {SPECIFICATION_BYTES_MAX} are taken"
+        _reject(draft, received, row, Reason.INVALID, problem)
+        return
+    if task.members > GANG_MAX:
+        problem = f"is {task.members}; a gang of one pool has at most {GANG_MAX} members"
+        _reject(draft, received, row, Reason.INVALID, problem, path="members")
+        return
     if task.queue not in draft.tables.queues:
         _reject(draft, received, row, Reason.QUEUE_UNKNOWN, f"queue {task.queue} is not known", path="queue")
         return
-    waiting = draft.model.waiting.count(task.queue) + sum(one.queue == task.queue for one in draft.fresh)
+    waiting = draft.model.waiting.count(task.queue) + draft.entered.get(task.queue, 0)
     limit = draft.tables.queues[task.queue].waiting_limit
     if waiting >= limit:
         _reject(draft, received, row, Reason.WAITING_LIMIT, f"queue {task.queue} holds {limit} waiting tasks already")
         return
     draft.add(row)
     draft.fresh.append(row)
+    draft.entered[task.queue] = draft.entered.get(task.queue, 0) + 1
+
+
+def _made_id(received: Received) -> str:
+    """The id of a task whose author gave none: the same for the same record, however often it arrives."""
+    return f"t-{derived_id(received.envelope.id)}"
 
 
 def _key_problem(document: object, key: str) -> str | None:
@@ -104,13 +125,13 @@ def _known(draft: Draft, received: Received, tenant: str, name: str, digest: str
     return True
 
 
-def _shown_id(document: object, made_id: str) -> tuple[str, str]:
+def _shown_id(document: object, received: Received) -> tuple[str, str]:
     """Tenant and id under which a refused document is reported: its own where it gives something printable."""
     name: object = None
     tenant: object = None
     if isinstance(document, dict):
         name, tenant = document.get("id"), document.get("tenant", "default")
-    return _shown(tenant, "default"), _shown(name, made_id)
+    return _shown(tenant, "default"), _shown(name, _made_id(received))
 
 
 def _shown(value: object, otherwise: str) -> str:
@@ -119,12 +140,12 @@ def _shown(value: object, otherwise: str) -> str:
     return otherwise
 
 
-def _reject_invalid(draft: Draft, received: Received, document: object, made_id: str, error: FieldRefused) -> None:
-    tenant, name = _shown_id(document, made_id)
+def _reject_invalid(draft: Draft, received: Received, document: object, error: FieldRefused) -> None:
+    tenant, name = _shown_id(document, received)
     try:
         digest = body_digest(document)
     except FieldRefused:
-        digest = derived_id(received.value.hex())
+        digest = derived_id(received.json.hex())
     if _known(draft, received, tenant, name, digest):
         return
     queue = document.get("queue", "default") if isinstance(document, dict) else ""

@@ -11,7 +11,7 @@ from evenflow.core.lifecycle.node import Administration
 from evenflow.core.lifecycle.task import TaskState
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
-from evenflow.placement.deciding.rows import AttemptRow, MemberRow, TaskRow
+from evenflow.placement.memory.rows import AttemptRow, MemberRow, TaskRow
 
 _LEAVING: Final = {
     Administration.DRAINING: Cause.DRAINED,

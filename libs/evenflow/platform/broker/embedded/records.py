@@ -139,16 +139,22 @@ def record_size(key: bytes | None, value: bytes | None, headers: Sequence[tuple[
     batch of others.
     """
     size = BATCH_OVERHEAD_BYTES + RECORD_OVERHEAD_BYTES
-    for part in (key, value):
-        if part is not None:
-            if not isinstance(part, bytes):
-                raise TypeError(f"keys and values are bytes, not {type(part).__name__}")
-            size += len(part)
+    if key is not None:
+        if type(key) is not bytes:
+            raise TypeError(f"a key is bytes, not {type(key).__name__}")
+        size += len(key)
+    if value is not None:
+        if type(value) is not bytes:
+            raise TypeError(f"a value is bytes, not {type(value).__name__}")
+        size += len(value)
     if headers:
-        # Joining checks the types of all parts in one call each.
-        names = "".join([name for name, _ in headers])
-        values = b"".join([b"" if content is None else content for _, content in headers])
-        size += 2 * len(headers) + len(names if names.isascii() else names.encode()) + len(values)
+        # Joining checks the types of all parts in one call each; a null value is rare.
+        names, contents = zip(*headers, strict=True)
+        joined = "".join(names)
+        values = (
+            b"".join(content for content in contents if content is not None) if None in contents else b"".join(contents)
+        )
+        size += 2 * len(names) + len(joined if joined.isascii() else joined.encode()) + len(values)
     return size
 
 

@@ -75,13 +75,14 @@ class World:
         self.disk = MemoryDisk()
         self.seen: list[Received] = []
         self.cut = False
+        self.hang = False
         self.requests: list[HttpRequest] = []
         self.lose_answers = 0
         self.incarnations = 0
         self.process: Process | None = None
         self.agent: AgentService | None = None
         self.settings = AgentSettings()
-        self.token = "join-me"  # noqa: S105  a test's token
+        self.token = "join-me"
 
     def runtime(self, name: str) -> Runtime:
         process = Process(name, 1, random.Random(1))
@@ -111,8 +112,14 @@ class World:
     async def exchange(self, request: HttpRequest, *, timeout_ms: int) -> HttpResponse:
         if self.cut:
             raise Unavailable("cut off")
+        if self.hang:
+            await self.clock.sleep(timeout_ms / 1000)
+            raise Unavailable("no answer")
         self.requests.append(request)
         answer = await Direct(lambda: self.gateway.app)(request, timeout_ms=timeout_ms)
+        if self.hang:  # the answer of a request that was under way is lost too
+            await self.clock.sleep(timeout_ms / 1000)
+            raise Unavailable("no answer")
         if self.lose_answers and request.method == "POST":
             self.lose_answers -= 1
             raise Unavailable("the answer was lost")
@@ -221,6 +228,8 @@ def play() -> Callable[[Main], World]:
             try:
                 loop.run_until_complete(story())
             finally:
+                if world and world[0].process is not None:
+                    world[0].kill()
                 loop.bury()
                 loop.close()
         return world[0]

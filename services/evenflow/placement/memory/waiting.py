@@ -15,7 +15,7 @@ from typing import Final
 
 from evenflow.core.demand.task import Task
 from evenflow.core.lifecycle.reasons import Blocker
-from evenflow.placement.deciding.rows import TaskRow
+from evenflow.placement.memory.rows import TaskRow
 
 #: Heads taken of a class that was refused before: one may fit now, rarely many.
 WIDTH_AFTER_REFUSAL: Final = 8
@@ -111,6 +111,8 @@ class Waiting:
 
     def find(self, row: TaskRow) -> WaitingClass | None:
         """The class a task would be in, if there is one."""
+        if not self._classes:
+            return None
         return self._classes.get(class_of(row))
 
     def group(self, row: TaskRow) -> WaitingClass:

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from evenflow.core.lifecycle.task import TaskState
-from evenflow.placement.deciding.capacity import Capacity
-from evenflow.placement.deciding.neighbours import NeighbourIndex
-from evenflow.placement.deciding.rows import AlertRow, NodeRow, PoolRow, Row, TaskRow, row_document, row_key
-from evenflow.placement.deciding.waiting import Waiting
+from evenflow.placement.memory.capacity import Capacity
+from evenflow.placement.memory.neighbours import NeighbourIndex
+from evenflow.placement.memory.rows import AlertRow, NodeRow, PoolRow, Row, TaskRow, row_document, row_key
+from evenflow.placement.memory.waiting import Waiting
 
 #: An ended task that still holds capacity is looked at again after this long.
 HELD_AGAIN_MS: Final = 60_000
