@@ -93,7 +93,12 @@ class Development:
         """Quicker than the defaults: a lost node is noticed in seconds."""
         return {
             "gateway": GatewaySettings(token=token, heartbeat_ms=HEARTBEAT_MS),
-            "inventory": InventorySettings(heartbeat_period_ms=HEARTBEAT_MS, hold_off_ms=10_000),
+            "inventory": InventorySettings(
+                heartbeat_period_ms=HEARTBEAT_MS,
+                suspect_after_ms=2 * HEARTBEAT_MS + 1_000,
+                silence_tolerance_ms=4 * HEARTBEAT_MS,
+                hold_off_ms=2 * HEARTBEAT_MS,
+            ),
             "console": ConsoleSettings(),
         }
 
