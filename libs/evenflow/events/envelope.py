@@ -26,6 +26,7 @@ DATASCHEMA_PREFIX: Final = "urn:evenflow:"
 HEADER_COUNT_MAX: Final = 64
 HEADER_BYTES_MAX: Final = 8_192
 OWN_TIME_LENGTH: Final = 24
+TRACEPARENT_LENGTH: Final = 55
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,20 @@ def derived_id(*parts: object) -> str:
     """A stable id for a fact that follows from others: the same parts give the same id in every process."""
     text = "\x1f".join(str(part) for part in parts)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def traceparent_of(correlation_id: str, event_id: str, parent: str = "") -> str:
+    """The W3C trace context of one event: a trace per correlation, a span per event, the same in every process.
+
+    A parent's trace is gone on with; otherwise the trace id follows from the correlation id, so a task's whole course is
+    one trace without anybody having to hand it on.
+    """
+    if len(parent) >= TRACEPARENT_LENGTH and parent.startswith("00-"):
+        trace, flags = parent[3:35], parent[53:55]
+    else:
+        trace, flags = hashlib.blake2b(correlation_id.encode(), digest_size=16).hexdigest(), "01"
+    span = hashlib.blake2b(event_id.encode(), digest_size=8).hexdigest()
+    return f"00-{trace}-{span}-{flags}"
 
 
 def time_text(time_ms: int) -> str:

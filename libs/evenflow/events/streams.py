@@ -16,7 +16,10 @@ MESSAGE_BYTES_MAX: Final = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One topic. `key` says what a record's key is made of; `archive` copies records before they expire."""
+    """One topic. `key` says what a record's key is made of; `archive` copies records before they expire.
+
+    `traced` records carry a trace context; life signs and state rows are no part of anybody's course.
+    """
 
     name: str
     key: str
@@ -28,6 +31,7 @@ class Stream:
     compacted: bool = False
     archive: bool = False
     dead_letters: bool = True
+    traced: bool = True
 
     @property
     def configs(self) -> Mapping[str, str]:
@@ -71,7 +75,7 @@ RUNS = Stream(
 )  # fmt: skip
 TELEMETRY = Stream(
     "evenflow.telemetry.v1", "node", ("agents", "inventory"), ("inventory",),
-    ("node.announced", "node.heartbeat", "observer.beacon"), retention_ms=DAY_MS,
+    ("node.announced", "node.heartbeat", "observer.beacon"), retention_ms=DAY_MS, traced=False,
 )  # fmt: skip
 PROBES = Stream(
     "evenflow.probes.v1", "node", ("agents",), ("link-probe",), ("link.sampled",), retention_ms=DAY_MS,
@@ -121,11 +125,11 @@ AUDIT = Stream(
 )  # fmt: skip
 PLACEMENT_STATE = Stream(
     "evenflow.placement-state.v1", "task/… node/… pool/…", ("placement",), ("placement",), ("state.recorded",),
-    partitions=1, compacted=True, dead_letters=False,
+    partitions=1, compacted=True, dead_letters=False, traced=False,
 )  # fmt: skip
 BILLING_STATE = Stream(
     "evenflow.billing-state.v1", "queue/… entry/… pool/…", ("billing",), ("billing",), ("state.recorded",),
-    compacted=True, dead_letters=False,
+    compacted=True, dead_letters=False, traced=False,
 )  # fmt: skip
 PLACEMENT_LEADER = Stream(
     "evenflow.placement-leader.v1", "", ("placement",), ("placement",), (), partitions=1, dead_letters=False,

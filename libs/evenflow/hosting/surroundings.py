@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 
 from evenflow.core.errors import Refused
 from evenflow.events.streams import topics
+from evenflow.platform.broker.codec import make_wire
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.factory import make_log, make_transport
+from evenflow.platform.broker.factory import make_log as make_embedded_log
+from evenflow.platform.broker.factory import make_transport
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids, RandomIds, SystemClock, system_random
-from evenflow.platform.observability.logs import Level, Write, stderr_line
-from evenflow.platform.observability.logs import make_log as make_logger
+from evenflow.platform.observability.logs import Level, Write, make_log, stderr_line
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.settings import Settings
 from evenflow.platform.stores.factory import Stores, open_stores
@@ -26,13 +27,17 @@ GRACE_S: Final = 3.0
 
 
 class HostSettings(Settings):
-    """Where the log and the stores are, and how much is logged. EVENFLOW_HOST_LOG and so on in the environment."""
+    """Where the log and the stores are, and how much is logged. EVENFLOW_HOST_LOG and so on in the environment.
+
+    `wire` is the form in which services write bodies; they read either.
+    """
 
     log: str = Field(default="embedded:", max_length=2_000)
     documents: str = Field(default="sqlite::memory:", max_length=2_000)
     live: str = Field(default="fake:", max_length=2_000)
     objects: str = Field(default="memory:", max_length=2_000)
     level: Level = "warning"
+    wire: Literal["json", "avro"] = "json"
     address: str = Field(default="127.0.0.1", max_length=255)
     console_port: int = Field(default=7070, ge=0, le=65_535)
     gateway_port: int = Field(default=7071, ge=0, le=65_535)
@@ -61,7 +66,7 @@ class Surroundings:
         self._write = write
         self.log: EmbeddedLog | None = None
         if settings.log.startswith("embedded:"):
-            self.log = make_log(settings.log, clock=self.clock)
+            self.log = make_embedded_log(settings.log, clock=self.clock)
         self.stores: Stores = open_stores(documents=settings.documents, live=settings.live, objects=settings.objects)
 
     def transport(self) -> Transport:
@@ -84,13 +89,12 @@ class Surroundings:
             live=self.stores.live,
             objects=self.stores.objects,
             log=self.logger(name, instance),
+            wire=make_wire(self.settings.wire),
         )
 
     def logger(self, name: str, instance: str = "") -> object:
         """A logger with a name."""
-        return make_logger(
-            service=name, instance=instance, clock=self.clock, level=self.settings.level, write=self._write
-        )
+        return make_log(service=name, instance=instance, clock=self.clock, level=self.settings.level, write=self._write)
 
     async def provision(self) -> None:
         """Create the topics that are missing."""

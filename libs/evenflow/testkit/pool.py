@@ -25,7 +25,7 @@ from aiokafka import TopicPartition
 from evenflow.events.contract import Contract
 from evenflow.events.streams import BY_NAME, Stream, dead_letters_of, topics
 from evenflow.hosting.registry import SERVICES
-from evenflow.platform.broker.codec import Encoded, Fact, Received, decode
+from evenflow.platform.broker.codec import JSON, Encoded, Fact, Received, Wire, decode
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.storage.memory import MemoryStorage
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
@@ -44,8 +44,9 @@ START_MS = 1_767_225_600_000
 class Pool:
     """The log, the stores and the services of one story."""
 
-    def __init__(self, loop: VirtualLoop, seed: int) -> None:
+    def __init__(self, loop: VirtualLoop, seed: int, wire: Wire = JSON) -> None:
         self.loop = loop
+        self.wire = wire
         self.seed = seed
         self.clock = SimulatedClock(loop, START_MS)
         self.log = EmbeddedLog(clock=self.clock, storage=MemoryStorage())
@@ -74,6 +75,7 @@ class Pool:
             objects=self.objects,
             log=structlog.get_logger().bind(service=name),
             point=point,
+            wire=self.wire,
         )
 
     async def start(self, name: str, *, point: FailPoint = no_fail_point, **settings: Any) -> Service:
@@ -150,12 +152,12 @@ def caused(fact: Fact, cause: Received) -> Fact:
     return replace(fact, cause=cause)
 
 
-def run(story: Callable[[Pool], Awaitable[None]], *, seed: int = 1) -> None:
-    """Run one story in virtual time; services left running are stopped."""
+def run(story: Callable[[Pool], Awaitable[None]], *, seed: int = 1, wire: Wire = JSON) -> None:
+    """Run one story in virtual time, everybody writing on one wire; services left running are stopped."""
     loop = VirtualLoop()
 
     async def main() -> None:
-        pool = Pool(loop, seed)
+        pool = Pool(loop, seed, wire)
         await story(pool)
         for name in reversed(list(pool.services)):
             await pool.stop(name)

@@ -20,8 +20,15 @@ from evenflow.core.lifecycle.node import DeviceState
 from evenflow.events.contract import Document
 from evenflow.events.contracts.placement import AttemptDesired
 from evenflow.platform.clock import Clock, Ids
-from evenflow.platform.runtime import FailPoint, no_fail_point
 from evenflow.platform.stores.ports import Objects
+
+#: Awaited at named places; the simulation kills processes there.
+FailPoint = Callable[[str], Awaitable[None]]
+
+
+async def no_fail_point(name: str) -> None:
+    """A real agent's fail point: nothing happens."""
+
 
 # --- the gateway ----------------------------------------------------------------------------------------------------
 
@@ -313,6 +320,3 @@ class Surroundings:
     simulated: Executor | None = None
     process: Executor | None = None
     point: FailPoint = field(default=no_fail_point)
-
-
-Awaited = Callable[[], Awaitable[None]]

@@ -15,7 +15,6 @@ from evenflow.events.contracts.agent import NodeHeartbeat, Receipt
 from evenflow.events.contracts.placement import AttemptDesired
 from evenflow.events.envelope import derived_id
 from evenflow.events.keys import key_of
-from evenflow.platform.broker.codec import body_bytes
 from evenflow.platform.security.canonical import SignedFields
 from evenflow.platform.security.signatures import session_tag, sign_receipt
 from evenflow.platform.security.stamps import stated_fields
@@ -42,6 +41,11 @@ class Statement:
     body: Contract
     causation: str = ""
     correlation: str = ""
+
+
+def json_of(body: Contract) -> bytes:
+    """A body's exact bytes, as they are signed and published."""
+    return bytes(body.__pydantic_serializer__.to_json(body))
 
 
 class Speaker:
@@ -83,7 +87,7 @@ class Speaker:
     def heartbeat(self, session: Session, body: NodeHeartbeat, value: bytes | None = None) -> Outgoing:
         """A tagged life sign; `value` replaces the body's own bytes. It is not kept: a later one says more."""
         around = self._around
-        exact = body_bytes(body) if value is None else value
+        exact = json_of(body) if value is None else value
         sequence = around.disk.reserve_sequence()
         fields = SignedFields(around.node, session.id, sequence, str(body.TYPE))
         return Outgoing(
@@ -102,7 +106,7 @@ class Speaker:
         around = self._around
         body = said.body
         kind = str(body.TYPE)
-        value = body_bytes(body)
+        value = json_of(body)
         session, sequence = around.disk.session(), around.disk.reserve_sequence()
         fields = stated_fields(body, node=around.node, session=session, sequence=sequence)
         return Outgoing(

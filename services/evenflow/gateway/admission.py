@@ -14,7 +14,7 @@ from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events import streams
 from evenflow.events.contract import Contract
 from evenflow.events.contracts.agent import NodeHeartbeat
-from evenflow.events.envelope import AgentStamp, Envelope, dataschema_of, to_headers
+from evenflow.events.envelope import AgentStamp, Envelope, dataschema_of, to_headers, traceparent_of
 from evenflow.events.keys import key_of
 from evenflow.gateway.bodies import RecordBody
 from evenflow.gateway.refusals import IdentityRefused
@@ -49,6 +49,7 @@ def admit(record: RecordBody, *, node: str, public: Ed25519PublicKey, session_ke
         raise FieldRefused("key", f"must be {key_of(body)!r} for this body")
     _verify(record, value, body, node=node, public=public, session_key=session_key)
     fields = stated_fields(body, node=node, session=record.session, sequence=record.sequence)
+    correlation = record.correlation_id or record.id
     envelope = Envelope(
         id=record.id,
         type=record.type,
@@ -56,9 +57,10 @@ def admit(record: RecordBody, *, node: str, public: Ed25519PublicKey, session_ke
         subject=record.key,
         time_ms=record.time_ms,
         dataschema=dataschema_of(record.type, body.MAJOR),
-        correlation_id=record.correlation_id or record.id,
+        correlation_id=correlation,
         causation_id=record.causation_id,
         tenant=fields.tenant,
+        traceparent=traceparent_of(correlation, record.id) if stream.traced else "",
         stamp=AgentStamp(
             node=node,
             session=record.session,

@@ -98,7 +98,7 @@ class DesiredSets:
             entry.rows.pop(key, None)
             entry.gone.pop(key, None)
             envelope = received.envelope
-            entry.rows[key] = Row(entry.revision, received.value, envelope.id, envelope.correlation_id)
+            entry.rows[key] = Row(entry.revision, received.json, envelope.id, envelope.correlation_id)
         self._wake(entry)
 
     def _request(self, received: Received) -> None:
@@ -107,7 +107,7 @@ class DesiredSets:
         entry = self._nodes.setdefault(received.key, NodeSet())
         entry.revision += 1
         envelope = received.envelope
-        entry.asked.append(Asked(entry.revision, envelope.id, envelope.type, received.value))
+        entry.asked.append(Asked(entry.revision, envelope.id, envelope.type, received.json))
         while len(entry.asked) > self._settings.requests_per_node_max:
             entry.asked.popleft()
         self._wake(entry)

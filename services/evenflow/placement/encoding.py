@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
@@ -13,7 +14,7 @@ from evenflow.core.errors import Ended, EvenflowError
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events.documents.reading import read_json
 from evenflow.events.documents.task_specification import parse_task
-from evenflow.events.envelope import dataschema_of, derived_id, time_text
+from evenflow.events.envelope import JSON_CONTENT_TYPE, dataschema_of, time_text, traceparent_of
 from evenflow.events.streams import MESSAGE_BYTES_MAX, PLACEMENT_STATE
 from evenflow.placement.deciding.draft import Said
 from evenflow.placement.memory.rows import (
@@ -25,7 +26,7 @@ from evenflow.placement.memory.rows import (
     task_row_document,
     task_row_of,
 )
-from evenflow.platform.broker.codec import Encoded
+from evenflow.platform.broker.codec import JSON, Encoded, Wire, rewritten
 from evenflow.platform.broker.transactions import STUCK
 
 _VERSION: Final = b'{"state_version":%d,"row":' % STATE_VERSION
@@ -38,8 +39,9 @@ _HEADROOM_BYTES: Final = 4_096
 class Writer:
     """Turns what one round says into records. Ids come from pool, epoch, round, type and key, so they are stable."""
 
-    def __init__(self, pool: str, epoch: int, round_number: int, now_ms: int) -> None:
-        self._name = (pool, epoch, round_number)
+    def __init__(self, pool: str, epoch: int, round_number: int, now_ms: int, wire: Wire = JSON) -> None:
+        self._stem = f"{pool}\x1f{epoch}\x1f{round_number}\x1f"
+        self._wire = wire
         self._time = time_text(now_ms).encode()
         self._seen: dict[tuple[str, str], int] = {}
 
@@ -48,9 +50,13 @@ class Writer:
         type_, key = str(said.type), said.key
         again = self._seen.get((type_, key), 0)
         self._seen[type_, key] = again + 1
-        identity = derived_id(*self._name, type_, key, again) if again else derived_id(*self._name, type_, key)
+        name = f"{self._stem}{type_}\x1f{key}\x1f{again}" if again else f"{self._stem}{type_}\x1f{key}"
+        identity = blake2b(name.encode(), digest_size=16).hexdigest()
         encoded_key = key.encode()
         encoded_id = identity.encode()
+        value, content_type = said.value, JSON_CONTENT_TYPE
+        if value is not None and said.type is not EventType.STATE_RECORDED:  # a row is for this service alone
+            value, content_type = rewritten(type_, value, self._wire)
         headers = [
             ("ce_specversion", b"1.0"),
             ("ce_id", encoded_id),
@@ -59,14 +65,16 @@ class Writer:
             ("ce_time", self._time),
             ("ce_subject", encoded_key),
             ("ce_dataschema", _SCHEMAS[said.type]),
-            ("content-type", b"application/json"),
+            ("content-type", content_type.encode()),
             ("correlation_id", said.correlation_id.encode() if said.correlation_id else encoded_id),
         ]
         if said.causation_id:
             headers.append(("causation_id", said.causation_id.encode()))
+        if said.stream.traced:
+            headers.append(("traceparent", traceparent_of(said.correlation_id or identity, identity).encode()))
         if said.tenant:
             headers.append(("tenant", said.tenant.encode()))
-        return Encoded(said.stream.name, encoded_key, said.value, headers)
+        return Encoded(said.stream.name, encoded_key, value, headers)
 
     def encode_row(self, key: str, row: Row | None) -> Encoded:
         """One row of the state; None forgets its key."""

@@ -195,7 +195,7 @@ class Rounds:
 
     def _encode(self, decided: Decided) -> None:
         draft, pool = decided.draft, decided.pool
-        writer = Writer(pool.pool, draft.epoch, draft.round, draft.now_ms)
+        writer = Writer(pool.pool, draft.epoch, draft.round, draft.now_ms, self._runtime.wire)
         records = [writer.encode(said) for said in draft.said]
         records += [writer.encode(said) for said in draft.desired.values()]
         if records or draft.epoch != self.model.pool.epoch:

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from evenflow.core.lifecycle.node import DeviceState
 from evenflow.events.contract import ID_PATTERN, Document
+from evenflow.events.contracts.agent import DeviceLoad, NodeHeartbeat
 from evenflow.events.contracts.tasks import TaskSubmitted
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -77,6 +79,10 @@ def bodies(contract):
     if contract is TaskSubmitted:
         return st.builds(TaskSubmitted, raw=st.one_of(st.binary(max_size=50), texts.map(str.encode)))
     fields = {name: drawn(field.annotation, field.metadata) for name, field in contract.model_fields.items()}
+    if contract is NodeHeartbeat:  # its device columns are equally long
+        fields = {name: one for name, one in fields.items() if not name.startswith("device_")}
+        loads = st.builds(DeviceLoad, st.sampled_from(DeviceState), *[st.integers(0, 2**53)] * 3)
+        return st.builds(NodeHeartbeat.of, st.lists(loads, max_size=3), **fields)
     return st.builds(contract, **fields)
 
 

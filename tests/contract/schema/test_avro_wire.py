@@ -28,7 +28,7 @@ from evenflow.platform.broker.avro import AvroWire, avro_wire
 from evenflow.platform.broker.codec import Bad, Fact, Received, decode, encode, make_wire
 from evenflow.testkit.examples import examples
 
-few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,7 @@ def test_a_released_type_can_not_vanish(tree):
         ('{"avro/../a.v1.r1.avsc": 1}', "must be <type>"),
         ('{"avro/c.v1.r1.avsc": 1}', "is missing"),
         ('{"avro/a.v1.r2.avsc": 1}', "lacks a revision"),
+        ('{"avro/d.v1.r1.avsc": 1}', "is no Avro schema"),
         ("[]", "must be a map"),
         ("{", "is not JSON"),
     ],
@@ -201,8 +202,9 @@ def test_a_released_type_can_not_vanish(tree):
 def test_a_broken_table_of_ids_is_refused_and_named(tmp_path, ids, problem):
     """Proves that an id never means two things and a known one never means nothing."""
     (tmp_path / "schemas" / "avro").mkdir(parents=True)
-    for name in ("a.v1.r1", "b.v1.r1", "a.v1.r2"):
-        (tmp_path / "schemas" / "avro" / f"{name}.avsc").write_text("{}")
+    for name in ("a.v1.r1", "b.v1.r1", "a.v1.r2", "d.v1.r1"):
+        text = '{"type": "record", "name": "A", "fields": []}' if name[0] != "d" else '{"type": "recor"}'
+        (tmp_path / "schemas" / "avro" / f"{name}.avsc").write_text(text)
     (tmp_path / "schemas" / "ids.json").write_text(ids)
     with pytest.raises(Refused, match=problem):
         Released(tmp_path / "schemas")

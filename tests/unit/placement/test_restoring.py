@@ -9,6 +9,7 @@ import pytest
 
 from evenflow.core.errors import Ended
 from evenflow.events.contracts import agent
+from evenflow.events.envelope import derived_id
 from evenflow.placement.encoding import row_bytes, row_of
 from evenflow.placement.memory.rows import PoolRow, TaskRow
 
@@ -149,3 +150,13 @@ def test_a_new_leader_goes_on_where_the_old_one_was(pool: Any) -> None:
     assert pool.state("t2") == "starting"
     pool.after(97)
     assert pool.last("task.ended").cause == "deadline"
+
+
+def test_ids_of_facts_come_from_pool_epoch_round_type_and_key(pool: Any) -> None:
+    """The same round written by anybody carries the same ids; the rule is the envelope's own."""
+    pool.node("n1")
+    pool.submit("t1", **DEVICE)
+    out = pool.turn()
+    assigned = next(one for one in out if one.type == "task.assigned")
+    body = assigned.body
+    assert assigned.id == derived_id("default", body.epoch, body.round, "task.assigned", "default/t1")

@@ -6,6 +6,8 @@ in the fleet or in the scratch itself. `log` tells its users which rows to look 
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from evenflow.core.fleet.columns import AMOUNTS, CPU, DEVICES, DISK, MEMORY, OPEN, WHOLE, FleetView
@@ -13,9 +15,17 @@ from evenflow.core.fleet.table import Integers, NodeTable, Shares
 from evenflow.core.fleet.touched import TouchLog
 from evenflow.core.units import MILLI
 
+#: Room as one number: cores in the lower bits, milli-devices in the 22 above.
+CPU_BITS: Final = 28
+ROOM_BITS: Final = CPU_BITS + 22
+CPU_MAX: Final = (1 << CPU_BITS) - 1
+
 
 class Scratch:
-    """The arrays of a view, as columns that may be changed. `closed` says why a row takes no work."""
+    """The arrays of a view, as columns that may be changed. `closed` says why a row takes no work.
+
+    `room` is kept beside them: what `room_of` gives for each node.
+    """
 
     __slots__ = (
         "_fleet_log",
@@ -27,6 +37,7 @@ class Scratch:
         "devices",
         "is_skewed",
         "log",
+        "room",
         "table",
     )
 
@@ -41,6 +52,7 @@ class Scratch:
         self._fleet_log = view.log
         self._version = view.version
         self._taken: list[int] = []
+        self.room: Integers = room_of(self.amounts)
 
     def follow(self, view: FleetView) -> bool:
         """Become a copy of `view` again; False when that takes a new scratch (another table, or too far away)."""
@@ -51,6 +63,7 @@ class Scratch:
             return False
         rows = np.unique(np.concatenate([changed, np.array(self._taken, dtype=np.int64)]))
         self.amounts[:, rows] = view.amounts[:, rows]
+        self.room[rows] = room_of(self.amounts[:, rows])
         self.devices[:, rows] = view.devices[:, rows]
         self.device_memory[:, rows] = view.device_memory[:, rows]
         self.closed = view.closed
@@ -80,7 +93,14 @@ class Scratch:
                 memory_column[index] -= device_memory
             columns[WHOLE, row] -= whole
             columns[DEVICES, row] -= total
+        self.room[row] = (int(columns[DEVICES, row]) << CPU_BITS) + min(int(columns[CPU, row]), CPU_MAX)
         self.log.add(row)
+
+
+def room_of(amounts: Integers) -> Integers:
+    """How much is free on each node as one number: milli-devices first, then cores."""
+    room: Integers = (amounts[DEVICES] << CPU_BITS) + np.minimum(amounts[CPU], CPU_MAX)
+    return room
 
 
 def empty_view(view: FleetView) -> FleetView:

@@ -16,7 +16,7 @@ from evenflow.core.fleet.columns import CPU, OPEN, WHOLE, FleetView
 from evenflow.core.fleet.description import SiteDescription
 from evenflow.core.fleet.scratch import Scratch, empty_view
 from evenflow.core.fleet.table import Bits, Integers, Mask
-from evenflow.core.placement.feasibility import Regions, asks_device, rules, share_asked
+from evenflow.core.placement.feasibility import Regions, asks_device, rules, share_asked, share_named
 from evenflow.core.placement.scoring import INFEASIBLE, RANK_MAX, scores
 from evenflow.core.units import MILLI
 
@@ -27,8 +27,6 @@ BYTES_PER_NODE: Final = 16
 
 EVERY: Final = slice(None)
 
-ANYWHERE: Final = Where()
-
 
 class ClassKey(NamedTuple):
     """What makes two members the same to the engine. `order` are costs per rate of nodes, when they decide."""
@@ -36,6 +34,30 @@ class ClassKey(NamedTuple):
     asked: Resources
     where: Where
     order: tuple[int, ...] = ()
+
+
+def flat(asked: Resources, where: Where, order: tuple[int, ...]) -> tuple[object, ...]:
+    """The same as one flat tuple, which is much quicker to look up than nested records."""
+    devices = asked.devices
+    return (
+        asked.cpu_milli,
+        asked.memory_bytes,
+        asked.disk_bytes,
+        devices.count,
+        devices.share_milli,
+        devices.any_share,
+        devices.memory_bytes,
+        devices.models,
+        devices.precision,
+        where.sites,
+        where.regions,
+        where.racks,
+        where.nodes,
+        where.not_nodes,
+        where.labels,
+        where.residency,
+        order,
+    )
 
 
 class DemandClass:
@@ -47,6 +69,7 @@ class DemandClass:
         "asked",
         "blocked",
         "checks_memory",
+        "fits_its_memory",
         "never",
         "position",
         "possible",
@@ -66,6 +89,7 @@ class DemandClass:
         self._known: Bits | None = None
         self.possible = rules(table, scope.regions, asked, key.where) == 0
         self.shares_device = asks_device(asked.devices) and not asked.devices.count
+        self.fits_its_memory = self.shares_device and not share_named(asked.devices)
         # A share that takes its part of the memory finds it wherever it finds the share, unless others took more.
         self.checks_memory = bool(asked.devices.memory_bytes)
         least = (asked.cpu_milli, asked.memory_bytes, asked.disk_bytes, asked.devices.count, 0, 1)
@@ -96,11 +120,11 @@ class DemandClass:
     def share_at(self, row: int) -> tuple[int, int]:
         """The same on one node."""
         devices, memory = self.asked.devices, self.scope.scratch.table.device_memories_bytes[row]
-        if devices.share_milli:
+        if not self.fits_its_memory:
             return devices.share_milli, devices.memory_bytes or memory * devices.share_milli // MILLI
         if memory < devices.memory_bytes:
             return MILLI + 1, devices.memory_bytes
-        return -(-devices.memory_bytes * MILLI // memory), devices.memory_bytes
+        return max(-(-devices.memory_bytes * MILLI // max(memory, 1)), 1), devices.memory_bytes
 
     def refresh(self) -> Integers:
         """The scores as of now: looks again at the rows that changed since they were last asked for."""
@@ -171,16 +195,19 @@ class Scope:
         self.scratch = Scratch(view)
         self.empty = Scratch(empty_view(view))
         self.round_number = 0
-        self._classes: dict[ClassKey, DemandClass] = {}
+        self._classes: dict[tuple[object, ...], DemandClass] = {}
         bytes_each = BYTES_PER_NODE * max(len(view.table), 1)
         self._classes_max = max(KEPT_BYTES_MAX // bytes_each, 16)
 
     def of(self, asked: Resources, where: Where, order: tuple[int, ...] = ()) -> DemandClass:
-        """The class of members that ask for `asked` under the hard rules of `where`."""
-        key = ClassKey(asked, where, order)
+        """The class of members that ask for `asked` under the hard rules of `where` about what nodes are.
+
+        Rules about who else is on a node (`apart_from`, `not_with`) make no class: they change with every placement.
+        """
+        key = flat(asked, where, order)
         found = self._classes.get(key)
         if found is None:
-            found = self._classes[key] = DemandClass(key, self)
+            found = self._classes[key] = DemandClass(ClassKey(asked, where, order), self)
         found.used_round = self.round_number
         return found
 
@@ -202,12 +229,3 @@ def scope_of(view: FleetView, sites: Sequence[SiteDescription]) -> Scope:
     scope = Scope(view, sites)
     view.memo.content = scope
     return scope
-
-
-def rules_of(where: Where) -> Where:
-    """The part of `where` that rules out nodes by what they are; the rest depends on who else is there."""
-    if not where.apart_from and not where.not_with:
-        return where
-    return Where(
-        where.sites, where.regions, where.racks, where.nodes, where.not_nodes, (), (), where.labels, where.residency
-    )

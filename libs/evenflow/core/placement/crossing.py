@@ -67,8 +67,11 @@ class Crossings:
         self.hauls = Hauls(snapshot, scope.regions.sites, keep_copy=policy.crossing.keep_copy)
         self.forecast = Forecast(scope, snapshot, now_ms)
 
-    def choose(self, demand: Demand, classes: tuple[DemandClass, ...], seat: Seat) -> Choice:
-        """The best site now, or to wait at home. `seat(site, staged bytes)` finds room there."""
+    def choose(self, demand: Demand, classes: tuple[DemandClass, ...], seat: Seat, *, has_room: bool = True) -> Choice:
+        """The best site now, or to wait at home. `seat(site, staged bytes)` finds room there.
+
+        Without `has_room` no site has any, which leaves only to say where home is.
+        """
         obstacles: dict[str, Reason] = {}
         hauls: list[Haul] = []
         for site in self._scope.scratch.table.site_names:
@@ -83,6 +86,8 @@ class Crossings:
         least = min(haul.read_bytes for haul in hauls)
         home = [haul for haul in hauls if haul.read_bytes == least]
         away = [haul for haul in hauls if haul.read_bytes != least]
+        if not has_room:
+            return Choice(None, None, obstacles, next(iter(self._possible(classes, home)), None))
         stay = self._stay(demand, classes, home, seat, obstacles)
         home_model = self._model(stay.seating, classes, stay.site) if stay else None
         options = [self._option(demand, classes, haul, seat(haul.site, haul.read_bytes), home_model) for haul in away]
@@ -176,6 +181,12 @@ class Crossings:
         if work_micro is None:
             return None
         return work_micro + charged_micro(haul.price_micro, self._policy.billing.charge_ppm.transfer)
+
+    def _possible(self, classes: tuple[DemandClass, ...], hauls: Sequence[Haul]) -> list[str]:
+        """Sites with nodes that could hold every kind of member one day."""
+        rows_of_site = self._scope.scratch.table.rows_of_site
+        kinds = dict.fromkeys(classes)
+        return [haul.site for haul in hauls if all(kind.possible[rows_of_site(haul.site)].any() for kind in kinds)]
 
     def _rows(self, classes: tuple[DemandClass, ...], site: str) -> tuple[int, ...]:
         """A row per member that could hold it at a site one day: the first by name."""

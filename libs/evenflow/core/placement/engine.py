@@ -16,7 +16,7 @@ from evenflow.core.fleet.snapshot import Snapshot
 from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement.choosing import take_place, take_seats
 from evenflow.core.placement.classes import DemandClass, scope_of
-from evenflow.core.placement.gang import relaxes_ms
+from evenflow.core.placement.gang import gave_up, relaxes_ms
 from evenflow.core.placement.plan import Demand, Place, Placement, Plan, Rejection, Wait
 from evenflow.core.placement.policy import Policy
 from evenflow.core.placement.seeking import NOTHING_FOUND, Found, Seeker
@@ -82,11 +82,16 @@ class _Round:
         found = NOTHING_FOUND
         is_allowed = asked is None or books.allows(asked)
         if order is None and not backs_off and is_allowed:
-            found = self._seeker.find(demand, classes, books)
+            row = self._seeker.plain_row(demand, classes[0], books) if len(classes) == 1 else None
+            if row is not None and row >= 0:
+                self._place_plainly(demand, classes, row, books)
+                return
+            if row is None:
+                found = self._seeker.find(demand, classes, books)
             if found.seating is not None:
                 self._place(demand, classes, found, books)
                 return
-        expired = self._seeker.expired(demand)
+        expired = gave_up(task, self._now_ms - demand.queued_ms)
         if expired is not None and order is None and not backs_off and is_allowed:
             self._rejections.append(Rejection(demand, expired))
             return
@@ -102,6 +107,14 @@ class _Round:
         self._seeker.goes_on_waiting(demand, found)
         self._waiting.append(_Waiting(demand, classes, found, books, order, position, never=never))
 
+    def _place_plainly(self, demand: Demand, classes: tuple[DemandClass, ...], row: int, books: Books) -> None:
+        place = take_place(self._scope, classes[0], row, 0)
+        places = (place,)
+        if books.is_limited:
+            books.take(places)
+        estimate = self._seeker.placed(demand, classes, (row,), places)
+        self._placements.append(Placement(demand, places, estimate_micro=estimate))
+
     def _place(self, demand: Demand, classes: tuple[DemandClass, ...], found: Found, books: Books) -> None:
         seating = found.seating
         places: tuple[Place, ...]
@@ -114,7 +127,7 @@ class _Round:
             places = take_seats(self._scope, classes, seating, found.staged_bytes)
         if books.is_limited:
             books.take(places)
-        estimate = self._seeker.placed(demand, classes, found, places)
+        estimate = self._seeker.placed(demand, classes, seating.rows, places, found)
         crossing = found.crossing
         refused = None
         if crossing is not None and not crossing.taken:

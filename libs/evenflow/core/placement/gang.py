@@ -19,6 +19,7 @@ from evenflow.core.demand.task import Adjacency, Task
 from evenflow.core.fleet.columns import CPU, DEVICES, DISK, MEMORY, OPEN
 from evenflow.core.fleet.scratch import Scratch
 from evenflow.core.fleet.table import Integers, Mask
+from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement.classes import DemandClass, Scope
 from evenflow.core.placement.scoring import INFEASIBLE
 from evenflow.core.units import MILLI
@@ -64,6 +65,15 @@ def relaxes_ms(adjacency: Adjacency | None, queued_ms: int, now_ms: int) -> int 
     if LEVELS.index(adjacency.level) + steps >= len(LEVELS):
         return None
     return queued_ms + steps * adjacency.wait_ms
+
+
+def gave_up(task: Task, waited_ms: int) -> Blocker | None:
+    """Whether a gang has waited for closeness as long as it would, and asks to fail then."""
+    adjacency = task.adjacency
+    if task.members == 1 or adjacency is None or adjacency.then != "fail" or waited_ms < adjacency.wait_ms:
+        return None
+    waited = f"not within {adjacency.wait_ms // 1_000} s"
+    return Blocker(Reason.ADJACENCY, adjacency.level, f"all members in one {adjacency.level}", waited)
 
 
 def domain_of(scope: Scope, level: str) -> Integers:
@@ -164,6 +174,19 @@ def seat_unlike(
             if seats is not None:
                 return Seating(tuple(row for row, _ in seats), level, tuple(devices for _, devices in seats))
     return None
+
+
+def never_seats(scope: Scope, classes: tuple[DemandClass, ...], task: Task, forbidden: Sequence[str]) -> bool:
+    """Whether no node, or none together, could hold the task even if all were empty, outside the `forbidden` sites."""
+    table = scope.scratch.table
+    barred: Mask = np.isin(table.site, [table.site_names.index(site) for site in forbidden])
+    if len(classes) == 1:
+        return not bool((classes[0].possible & ~barred).any())
+    adjacency = task.adjacency if task.adjacency and task.adjacency.then == "wait" else None
+    levels = levels_allowed(adjacency, 0)
+    if task.member_resources:
+        return seat_unlike(scope, classes, task, levels, barred, scope.empty) is None
+    return seat_alike(scope, classes[0], task, levels, barred, scope.empty) is None
 
 
 def _roomy_domains(scratch: Scratch, demands: Sequence[DemandClass], domain: Integers, usable: Mask) -> list[int]:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from evenflow.core.fleet.columns import CPU, DEVICES
-from evenflow.core.fleet.scratch import Scratch
+from evenflow.core.fleet.scratch import ROOM_BITS, Scratch
 from evenflow.core.fleet.table import Integers
 from evenflow.core.units import MILLI
 
@@ -23,30 +22,27 @@ if TYPE_CHECKING:
 #: The score of a node that can't take the member.
 INFEASIBLE: Final = np.iinfo(np.int64).max
 
-CPU_BITS: Final = 28
-DEVICES_BITS: Final = 22
-PRICE_SHIFT: Final = CPU_BITS + DEVICES_BITS
+#: A share that no device of the node can take.
 CANNOT: Final = np.iinfo(np.uint32).max
+#: Ranks of cost that are told apart.
 RANK_MAX: Final = (1 << 12) - 1
-CPU_MAX: Final = (1 << CPU_BITS) - 1
 
 
 def scores(scratch: Scratch, demand: DemandClass, rows: Integers | None) -> Integers:
     """Scores of `rows` (all when None) for one member of a class."""
-    amounts, possible = scratch.amounts, demand.possible
+    amounts, possible, score = scratch.amounts, demand.possible, scratch.room
     if rows is not None:
-        amounts, possible = amounts.take(rows, axis=1), possible.take(rows)
+        amounts, possible, score = amounts.take(rows, axis=1), possible.take(rows), score.take(rows)
     able = np.logical_and.reduce(amounts >= demand.vector)
     able &= possible
-    score = (amounts[DEVICES] << CPU_BITS) + np.minimum(amounts[CPU], CPU_MAX)
     if demand.shares_device:
         left = _left_of_device(scratch, demand, rows)
         able &= left <= MILLI
         if demand.price_rank is None:
-            score += left.astype(np.int64) << PRICE_SHIFT
+            score = score + (left.astype(np.int64) << ROOM_BITS)
     if demand.price_rank is not None:
         rank = demand.price_rank if rows is None else demand.price_rank.take(rows)
-        score += rank << PRICE_SHIFT
+        score = score + (rank << ROOM_BITS)
     return np.where(able, score, INFEASIBLE)
 
 

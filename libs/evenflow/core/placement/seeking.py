@@ -14,19 +14,18 @@ import numpy as np
 from evenflow.core.demand.task import Task
 from evenflow.core.fleet.columns import DISK
 from evenflow.core.fleet.snapshot import Snapshot
-from evenflow.core.fleet.table import Integers, Mask
+from evenflow.core.fleet.table import Bits, Mask
 from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement import feasibility as rule
 from evenflow.core.placement.choosing import costs_by_rate, devices_milli_at, over_budget, work_cost_micro
-from evenflow.core.placement.classes import DemandClass, Scope, rules_of
+from evenflow.core.placement.classes import DemandClass, Scope
 from evenflow.core.placement.crossing import NEVER_MS, Choice, Crossings
 from evenflow.core.placement.explain import Circumstances, blockers_of
-from evenflow.core.placement.gang import Seating, levels_allowed, seat_alike, seat_unlike
+from evenflow.core.placement.gang import Seating, levels_allowed, never_seats, seat_alike, seat_unlike
 from evenflow.core.placement.plan import Crossing, Demand, Place, Read
 from evenflow.core.placement.policy import Policy
 from evenflow.core.placement.scoring import INFEASIBLE
 from evenflow.core.queueing.quota import Books
-from evenflow.core.units import money_text
 
 _OBSTACLE_BITS = {
     Reason.RESIDENCY: rule.RESIDENCY,
@@ -91,7 +90,7 @@ class Seeker:
     def classes_of(self, demand: Demand) -> tuple[DemandClass, ...]:
         """The class of each member."""
         task = demand.task
-        where = rules_of(task.where)
+        where = task.where
         if task.members == 1:
             asked = task.resources_of(0)
             order = costs_by_rate(self._scope.scratch.table.rates, demand, asked) if task.objective == "cost" else ()
@@ -99,6 +98,23 @@ class Seeker:
         if not task.member_resources:
             return (self._scope.of(task.resources, where),) * task.members
         return tuple(self._scope.of(asked, where) for asked in task.member_resources)
+
+    def plain_row(self, demand: Demand, kind: DemandClass, books: Books) -> int | None:
+        """The row for the commonest kind of demand: one member that no rule sets apart from its class.
+
+        -1 = no room; None = not of this kind, ask `find`.
+        """
+        task = demand.task
+        if demand.avoid or demand.apart_nodes or self._placed or task.budget_micro is not None or _moves_data(demand):
+            return None
+        if books.is_limited and kind.fits_its_memory:
+            return None
+        if kind.blocked == self._scope.round_number:
+            return -1
+        row = kind.best()
+        if row < 0:
+            kind.blocked = self._scope.round_number
+        return row
 
     def find(self, demand: Demand, classes: tuple[DemandClass, ...], books: Books) -> Found:
         """The best seating there is now, by the rules of its kind."""
@@ -131,22 +147,12 @@ class Seeker:
         return self._within_quota(Found(seating), classes, books, demand)
 
     def least_devices_milli(self, classes: tuple[DemandClass, ...]) -> int:
-        """Milli-devices that members asking for device memory alone take at least, on the nodes they may use."""
+        """Milli-devices that members asking for device memory alone take at least, beyond what they say."""
         least = 0
         for kind in classes:
-            if kind.shares_device and not kind.asked.devices.share_milli and kind.possible.any():
-                least += int(kind.share_on()[0][kind.possible].min())
+            if kind.fits_its_memory and kind.possible.any():
+                least += int(kind.share_on()[0][kind.possible].min()) - kind.asked.devices.total_milli
         return least
-
-    def expired(self, demand: Demand) -> Blocker | None:
-        """Whether a gang has waited for closeness as long as it would and asks to fail then."""
-        adjacency = demand.task.adjacency
-        if demand.task.members == 1 or adjacency is None or adjacency.then != "fail":
-            return None
-        if self._now_ms - demand.queued_ms < adjacency.wait_ms:
-            return None
-        waited = f"not within {adjacency.wait_ms // 1_000} s"
-        return Blocker(Reason.ADJACENCY, adjacency.level, f"all members in one {adjacency.level}", waited)
 
     def never_fits(self, demand: Demand, classes: tuple[DemandClass, ...]) -> bool:
         """Whether no registered node, or none together, could hold the task even if all were empty and open."""
@@ -160,16 +166,20 @@ class Seeker:
         cache = classes[0].never
         found = cache.get(key)
         if found is None:
-            found = cache[key] = self._never_fits(demand, classes, forbidden)
+            found = cache[key] = never_seats(self._scope, classes, task, forbidden)
         return found
 
-    def placed(self, demand: Demand, classes: tuple[DemandClass, ...], found: Found, places: tuple[Place, ...]) -> int:
-        """The round took this seating: remember what later demands must know. Gives the estimate of its charge."""
-        seating = found.seating
-        if seating is None:
-            return 0
+    def placed(
+        self,
+        demand: Demand,
+        classes: tuple[DemandClass, ...],
+        rows: tuple[int, ...],
+        places: tuple[Place, ...],
+        found: Found = NOTHING_FOUND,
+    ) -> int:
+        """The round took these rows: remember what later demands must know. Gives the estimate of their charge."""
         if self._keeps_apart:
-            self._placed.append((demand.task, seating.rows))
+            self._placed.append((demand.task, rows))
         if self._crossings is not None:
             self._crossings.forecast.begins(demand, places)
             if found.choice is not None and found.choice.option is not None:
@@ -179,7 +189,7 @@ class Seeker:
         first = places[0]
         if len(places) == 1 and not first.price_per_hour_micro and not first.cpu_price_per_hour_micro:
             return 0
-        return work_cost_micro(self._scope, demand, classes, seating.rows, self._policy) or 0
+        return work_cost_micro(self._scope, demand, classes, rows, self._policy) or 0
 
     def goes_on_waiting(self, demand: Demand, found: Found) -> None:
         """The round found nothing: those behind wait longer for the same site."""
@@ -194,22 +204,20 @@ class Seeker:
             missing = self.crossings.hauls.missing(task.data)
             if missing is not None:
                 blockers = (Blocker(Reason.DATASET, missing, "a copy at some site", "none", self.node_count),)
-        obstacles = self._obstacles(demand, found) if _moves_data(demand) and not blockers else {}
-        if found.choice is not None and not _moves_data(demand):
-            obstacles = found.choice.obstacles
+        moves = _moves_data(demand) and not blockers
+        obstacles = self._obstacles(demand, found) if moves else found.choice.obstacles if found.choice else {}
         failed, apart = self._rows(demand.avoid), self._apart(demand)
-        staged = self._staged(demand) if found.choice is not None and _moves_data(demand) else ()
-        budget = task.budget_micro if len(classes) == 1 and not _moves_data(demand) else None
-        level = self._levels(demand)[-1]
+        staged = self._staged(demand, classes[0]) if moves else ()
+        has_budget = task.budget_micro is not None
+        budget = (task.budget_micro, task.declared_ms, task.run, demand.progress_ms) if has_budget else None
+        level = self._levels(demand, "site" if moves else "")[-1]
         key = (self._gang_key(demand, classes), tuple(sorted(obstacles.items())), failed, apart, staged, budget, level)
         known = self._explained.get(key)
         if known is None:
             by_row = self._bits_by_row(demand, classes, obstacles, staged)
             around = Circumstances(failed, apart, by_row)
             known = self._explained[key] = blockers_of(self._scope, classes, task, around, level)
-        if budget is None and task.budget_micro is None:
-            return blockers + known
-        return blockers + tuple(self._with_budget(blocker, task) for blocker in known)
+        return blockers + known
 
     # ---- tasks with data ---------------------------------------------------------------------------------------------
 
@@ -218,8 +226,12 @@ class Seeker:
         if demand.task.data and crossings.hauls.missing(demand.task.data) is not None:
             return Found(is_own_affair=True)
         barred = self._barred(demand, classes, books, with_budget=False)
+        has_room = len(classes) > 1 or classes[0].best(barred) >= 0
         choice = crossings.choose(
-            demand, classes, lambda site, staged: self._seat_at(demand, classes, barred, site, staged)
+            demand,
+            classes,
+            lambda site, staged: self._seat_at(demand, classes, barred, site, staged),
+            has_room=has_room,
         )
         terms, option = choice.crossing, choice.option
         if option is None or option.seating is None:
@@ -267,11 +279,17 @@ class Seeker:
         hauls = [self.crossings.hauls.at(demand, site) for site in self._scope.scratch.table.site_names]
         return {haul.site: haul.obstacle for haul in hauls if haul.obstacle is not None}
 
-    def _staged(self, demand: Demand) -> tuple[tuple[str, int], ...]:
-        sites = self._scope.scratch.table.site_names
-        if demand.task.data and self.crossings.hauls.missing(demand.task.data) is not None:
-            return ()
-        return tuple((site, self.crossings.hauls.at(demand, site).read_bytes) for site in sites)
+    def _staged(self, demand: Demand, kind: DemandClass) -> tuple[tuple[str, int], ...]:
+        """Sites where some node has disk for the task but not for what would be staged there, and those bytes."""
+        scratch = self._scope.scratch
+        found = []
+        for site in scratch.table.site_names:
+            staged_bytes = self.crossings.hauls.at(demand, site).read_bytes
+            if staged_bytes and int(scratch.amounts[DISK, scratch.table.rows_of_site(site)].min()) < (
+                kind.asked.disk_bytes + staged_bytes
+            ):
+                found.append((site, staged_bytes))
+        return tuple(found)
 
     def _forbidden_by_residency(self, demand: Demand) -> tuple[str, ...]:
         """Sites where the data may never lie."""
@@ -293,17 +311,6 @@ class Seeker:
 
     def _levels(self, demand: Demand, widest: str = "") -> tuple[str, ...]:
         return levels_allowed(demand.task.adjacency, max(self._now_ms - demand.queued_ms, 0), widest)
-
-    def _never_fits(self, demand: Demand, classes: tuple[DemandClass, ...], forbidden: tuple[str, ...]) -> bool:
-        table, task = self._scope.scratch.table, demand.task
-        barred: Mask = np.isin(table.site, [table.site_names.index(site) for site in forbidden])
-        if len(classes) == 1:
-            return not bool((classes[0].possible & ~barred).any())
-        adjacency = task.adjacency if task.adjacency and task.adjacency.then == "wait" else None
-        levels, empty = levels_allowed(adjacency, 0), self._scope.empty
-        if task.member_resources:
-            return seat_unlike(self._scope, classes, task, levels, barred, empty) is None
-        return seat_alike(self._scope, classes[0], task, levels, barred, empty) is None
 
     def _gang_key(self, demand: Demand, classes: tuple[DemandClass, ...]) -> tuple[object, ...]:
         if len(classes) == 1:
@@ -332,7 +339,7 @@ class Seeker:
         """Rows of tasks it must not meet: those that run, and those placed in this round."""
         rows = list(self._rows(demand.apart_nodes)) if demand.apart_nodes else []
         for other, taken in self._placed:
-            if _kept_apart(demand.task, other) or _kept_apart(other, demand.task):
+            if rule.kept_apart(demand.task, other) or rule.kept_apart(other, demand.task):
                 rows += taken
         return tuple(sorted(dict.fromkeys(rows))) if rows else ()
 
@@ -346,7 +353,7 @@ class Seeker:
         rows = (*self._rows(demand.avoid), *self._apart(demand))
         single = classes[0] if len(classes) == 1 else None
         room = books.room_devices_milli() if books.is_limited else None
-        has_own_share = single is not None and single.shares_device and not single.asked.devices.share_milli
+        has_own_share = single is not None and single.fits_its_memory
         has_budget = with_budget and single is not None and demand.task.budget_micro is not None
         if not rows and not has_budget and not (has_own_share and room is not None):
             return None
@@ -364,9 +371,9 @@ class Seeker:
         classes: tuple[DemandClass, ...],
         obstacles: dict[str, Reason],
         staged: tuple[tuple[str, int], ...],
-    ) -> Integers | None:
+    ) -> Bits | None:
         scratch = self._scope.scratch
-        bits: Integers = np.zeros(self.node_count, dtype=np.int64)
+        bits: Bits = np.zeros(self.node_count, dtype=np.int32)
         for site, reason in obstacles.items():
             bits[scratch.table.rows_of_site(site)] |= _OBSTACLE_BITS[reason]
         for site, staged_bytes in staged:
@@ -377,23 +384,10 @@ class Seeker:
             bits[over_budget(self._scope, demand, classes[0], self._policy)] |= rule.BUDGET
         return bits if bits.any() else None
 
-    def _with_budget(self, blocker: Blocker, task: Task) -> Blocker:
-        if blocker.reason is not Reason.BUDGET or task.budget_micro is None:
-            return blocker
-        return Blocker(Reason.BUDGET, "budget", "more than that", money_text(task.budget_micro), blocker.nodes)
-
 
 def _moves_data(demand: Demand) -> bool:
     task = demand.task
     return bool(task.data or demand.resume_bytes or (task.output is not None and task.output.site is not None))
-
-
-def _kept_apart(task: Task, other: Task) -> bool:
-    """Whether `task` refuses to share a node with `other`, by id or by label."""
-    where = task.where
-    if other.tenant == task.tenant and other.id in where.apart_from:
-        return True
-    return any(label in other.labels for label in where.not_with)
 
 
 def _everywhere(scope: Scope, reason: Reason) -> dict[str, Reason]:

@@ -41,7 +41,8 @@ never edited, because records on the log name them by id. One that no record was
 together with its line in `ids.json`; `make schemas` then writes it anew.
 
 ## Avro on the wire
-`content-type` says which form a value has, record by record, so readers take both and a log may hold both.
+A process writes `json` or `avro`, as its host is set (EVENFLOW_HOST_WIRE). `content-type` says which form a value has,
+record by record: readers need no setting, and a log may hold both. What agents sign and what they are sent stays JSON.
 Avro values are framed as usual: a zero byte, the schema's id from `ids.json` in four bytes, the record. Words of closed
 lists are strings, free documents are strings holding JSON, and a submission is a record with its text in `document`.
 """

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from fastavro.schema import SchemaParseException, UnknownType, to_parsing_canonical_form
+
 from evenflow.core.errors import FieldRefused, Refused
 
 IDS: Final = "ids.json"
@@ -95,4 +97,9 @@ def _form(folder: Path, file: str, schema_id: Any) -> WireForm:
         raise Refused(f"{folder / IDS}: {file!r} must be <type>.v<major>.r<revision>.avsc in {FOLDER}, with a whole id")
     if not (folder / file).exists():
         raise Refused(f"{folder / file}: is missing, but records may name its id {schema_id}; bring the file back")
-    return WireForm(schema_id, match["type"], int(match["major"]), int(match["revision"]), file, _read(folder / file))
+    schema = _read(folder / file)
+    try:
+        to_parsing_canonical_form(schema)
+    except (SchemaParseException, UnknownType, KeyError) as error:
+        raise Refused(f"{folder / file}: is no Avro schema: {error}") from None
+    return WireForm(schema_id, match["type"], int(match["major"]), int(match["revision"]), file, schema)

@@ -25,6 +25,7 @@ from evenflow.events.envelope import (
     derived_id,
     from_headers,
     to_headers,
+    traceparent_of,
 )
 from evenflow.events.keys import key_of
 from evenflow.events.streams import Stream
@@ -51,6 +52,13 @@ class Received:
     def tombstone(self) -> bool:
         """Whether the record deletes its key."""
         return not self.value
+
+    @property
+    def json(self) -> bytes:
+        """The body's JSON, whatever it was written in: what the record would hold by the default wire."""
+        if self.body is None or self.envelope.content_type != AVRO_CONTENT_TYPE:
+            return self.value
+        return body_bytes(self.body)
 
     @property
     def origin(self) -> str:
@@ -141,6 +149,8 @@ def encode(fact: Fact, *, source: str, now_ms: int, new_id: str = "", wire: Wire
     event_type = str(body.TYPE) if body is not None else _tombstone_type(fact.stream)
     identity = fact.id or (derived_id(cause.id, event_type, key) if cause is not None else new_id)
     value, content_type = wire.write(body) if body is not None else (None, JSON_CONTENT_TYPE)
+    correlation = fact.correlation_id or (cause.correlation_id if cause is not None else identity)
+    parent = fact.traceparent or (cause.traceparent if cause is not None else "")
     envelope = Envelope(
         id=identity,
         type=event_type,
@@ -148,10 +158,10 @@ def encode(fact: Fact, *, source: str, now_ms: int, new_id: str = "", wire: Wire
         subject=fact.subject or key,
         time_ms=now_ms,
         dataschema=dataschema_of(event_type, body.MAJOR if body is not None else 1),
-        correlation_id=fact.correlation_id or (cause.correlation_id if cause is not None else identity),
+        correlation_id=correlation,
         causation_id=cause.id if cause is not None else "",
         tenant=getattr(body, "tenant", ""),
-        traceparent=fact.traceparent or (cause.traceparent if cause is not None else ""),
+        traceparent=traceparent_of(correlation, identity, parent) if fact.stream.traced else "",
         stamp=fact.stamp,
         content_type=content_type,
     )
@@ -212,6 +222,11 @@ def read_body(event_type: str, value: bytes, content_type: str = JSON_CONTENT_TY
         return contract.__pydantic_validator__.validate_json(value)  # type: ignore[no-any-return]  # typed by the table
     except ValidationError as error:
         raise refused(error) from None
+
+
+def rewritten(event_type: str, value: bytes, wire: Wire) -> tuple[bytes, str]:
+    """JSON written elsewhere, as another wire would have written it; JSON itself stays byte for byte."""
+    return (value, JSON_CONTENT_TYPE) if wire is JSON else wire.write(read_body(event_type, value))
 
 
 def refused(error: ValidationError) -> FieldRefused:

@@ -76,7 +76,7 @@ class Follower:
                 raise Unavailable(f"{self._runtime.name} can't read up to the end of {next(iter(left)).topic}")
 
     async def _tail(self, consumer: Consumer) -> None:
-        """Go on for ever: a table that stopped following in silence would be believed for as long as its process lives."""
+        """Go on for ever: a table that stopped in silence would be believed for as long as its process lives."""
         while True:
             try:
                 await self._poll(consumer, POLL_MS)

@@ -6,12 +6,14 @@ own network between; real agents use `clients.http`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evenflow.core.errors import Unavailable
-from evenflow.platform.service import Asgi
+
+#: An ASGI application: scope, receive, send.
+Asgi = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,13 @@ class Draft:
         """Remember something of a node."""
         self.rows[f"node/{row.node}"] = row
 
+    def forgive_node(self, node: str, session: str = "") -> None:
+        """Forget a node's failed starts: one succeeded, or its agent registered anew."""
+        row = self.node(node)
+        if row.start_failure_count:
+            self.change_node(NodeRow(node, session=session or row.session))
+            self.clear_alert(Alert.NODE_QUARANTINED, node)
+
     # --- what goes out ------------------------------------------------------------------------------------------------
 
     def say(self, type_: EventType, row: TaskRow, body: dict[str, Any], cause: Received | None = None) -> None:
@@ -141,8 +148,17 @@ class Draft:
         value = to_json(body)
         self.said.append(Said(ASSIGNMENTS, type_, key, value, tenant, envelope.correlation_id, envelope.id))
 
-    def want(self, row: TaskRow, attempt: int, member: MemberRow, wish: Wish, cause: Cause | None = None) -> None:
-        """Tell a member's node what to do with it."""
+    def want(  # the arguments name one desired state
+        self,
+        row: TaskRow,
+        attempt: int,
+        member: MemberRow,
+        wish: Wish,
+        cause: Cause | None = None,
+        *,
+        place: dict[str, Any] | None = None,
+    ) -> None:
+        """Tell a member's node what to do with it. `place` is the member's place where it is written already."""
         member.wish = wish
         current = row.current if row.current is not None and row.current.number == attempt else None
         body: dict[str, Any] = {
@@ -154,7 +170,7 @@ class Draft:
             "attempt": attempt,
             "generation": attempt,
             "wish": wish,
-            "place": place_document(member),
+            "place": place or place_document(member),
             "stop_grace_ms": self.settings.stop_grace_ms,
         }
         if cause is not None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evenflow.core.lifecycle.attempt import Wish
+from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.lifecycle.task import TaskState
-from evenflow.core.placement.plan import Crossing, Demand, Placement, Plan, Wait
+from evenflow.core.placement.plan import Crossing, Demand, Eviction, Placement, Plan, Wait
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft, place_document
 from evenflow.placement.memory.capacity import Capacity
@@ -59,6 +60,8 @@ def plan(draft: Draft, capacity: Capacity, engine: Engine) -> Planned:
     out = Planned(more or deferred, result.wake_ms, known=known, stage_us=dict(result.stage_us))
     for placement in result.placements:
         _assign(draft, placement)
+    for eviction in result.evictions:
+        _evict(draft, eviction)
     for rejection in result.rejections:
         _reject(draft, rejection.demand, rejection.blocker)
     _refuse(draft, result.waits, demands, out)
@@ -116,6 +119,16 @@ def _refuse(draft: Draft, waits: Sequence[Wait], demands: Sequence[Demand], out:
             group_of.refused_before = False
 
 
+def _evict(draft: Draft, eviction: Eviction) -> None:
+    """Ask a running task to give its place up; it goes back to its queue and no failure is counted."""
+    row = draft.task(eviction.task_key)
+    if row is None or row.current is None or row.current.cause is not None:
+        return
+    row = draft.change(eviction.task_key)
+    draft.say(EventType.TASK_PREEMPTED, row, {"attempt": row.attempt, "by": eviction.for_task_key})
+    endings.stop_attempt(draft, row, Cause.PREEMPTED, eviction.reason)
+
+
 def _reject(draft: Draft, demand: Demand, blocker: Any) -> None:
     row = draft.change(demand.task.key)
     detail = dataclasses.asdict(blocker)
@@ -157,13 +170,14 @@ def _assign(draft: Draft, placement: Placement) -> None:
     row.reasons = []
     draft.clear_task_alerts(row, list(row.alerts))
     endings.enter(row, TaskState.STARTING)
+    places = [place_document(member) for member in members]
     body: dict[str, Any] = {
         "pool": draft.model.pool.pool,
         "epoch": draft.epoch,
         "round": draft.round,
         "attempt": number,
         "generation": number,
-        "members": [place_document(member) for member in members],
+        "members": places,
         "wait_ms": attempt.wait_ms,
         "submitted_ms": row.submitted_ms,
         "estimate_micro": placement.estimate_micro,
@@ -175,9 +189,11 @@ def _assign(draft: Draft, placement: Placement) -> None:
     if crossing is not None:
         body["crossing"] = crossing
         draft.crossings.append(crossing)
+    if placement.refused_crossing is not None:
+        draft.crossings.append(crossing_document(placement.refused_crossing))
     draft.say(EventType.TASK_ASSIGNED, row, body)
-    for member in members:
-        draft.want(row, number, member, Wish.RUN)
+    for member, place in zip(members, places, strict=True):
+        draft.want(row, number, member, Wish.RUN, place=place)
     draft.counts.assigned += 1
 
 

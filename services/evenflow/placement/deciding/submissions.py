@@ -35,20 +35,23 @@ GANG_MAX: Final = 1_536
 
 def on_submitted(draft: Draft, received: Received) -> None:
     """Let a submission in, refuse it, or see that it is there already."""
-    raw = received.value
+    raw = received.json
     try:
         document = read_json(raw, source=received.origin)
     except Unreadable as error:
         draft.park(received, error.code, _text(error.problem))
         return
-    if (problem := _key_problem(document, received.key)) is not None:
-        draft.park(received, "key-mismatch", _text(problem))
-        return
-    made_id = f"t-{derived_id(received.envelope.id)}"
     try:
-        task = parse_task(document, new_id=lambda: made_id)
+        task = parse_task(document, new_id=lambda: _made_id(received))
     except FieldRefused as error:
-        _reject_invalid(draft, received, document, made_id, error)
+        problem = _key_problem(document, received.key)
+        if problem is None:
+            _reject_invalid(draft, received, document, error)
+        else:
+            draft.park(received, "key-mismatch", _text(problem))
+        return
+    if task.key != received.key and (problem := _key_problem(document, received.key)) is not None:
+        draft.park(received, "key-mismatch", _text(problem))
         return
     digest = body_digest(document)
     if _known(draft, received, task.tenant, task.id, digest):
@@ -87,6 +90,11 @@ def on_submitted(draft: Draft, received: Received) -> None:
     draft.entered[task.queue] = draft.entered.get(task.queue, 0) + 1
 
 
+def _made_id(received: Received) -> str:
+    """The id of a task whose author gave none: the same for the same record, however often it arrives."""
+    return f"t-{derived_id(received.envelope.id)}"
+
+
 def _key_problem(document: object, key: str) -> str | None:
     """Whether the record travels under another key than its task's; None where the body names no usable id."""
     if not isinstance(document, dict):
@@ -117,13 +125,13 @@ def _known(draft: Draft, received: Received, tenant: str, name: str, digest: str
     return True
 
 
-def _shown_id(document: object, made_id: str) -> tuple[str, str]:
+def _shown_id(document: object, received: Received) -> tuple[str, str]:
     """Tenant and id under which a refused document is reported: its own where it gives something printable."""
     name: object = None
     tenant: object = None
     if isinstance(document, dict):
         name, tenant = document.get("id"), document.get("tenant", "default")
-    return _shown(tenant, "default"), _shown(name, made_id)
+    return _shown(tenant, "default"), _shown(name, _made_id(received))
 
 
 def _shown(value: object, otherwise: str) -> str:
@@ -132,12 +140,12 @@ def _shown(value: object, otherwise: str) -> str:
     return otherwise
 
 
-def _reject_invalid(draft: Draft, received: Received, document: object, made_id: str, error: FieldRefused) -> None:
-    tenant, name = _shown_id(document, made_id)
+def _reject_invalid(draft: Draft, received: Received, document: object, error: FieldRefused) -> None:
+    tenant, name = _shown_id(document, received)
     try:
         digest = body_digest(document)
     except FieldRefused:
-        digest = derived_id(received.value.hex())
+        digest = derived_id(received.json.hex())
     if _known(draft, received, tenant, name, digest):
         return
     queue = document.get("queue", "default") if isinstance(document, dict) else ""

@@ -9,6 +9,7 @@ from evenflow.core.fleet.datasets import DatasetsView
 from evenflow.core.fleet.holder import Holder
 from evenflow.core.fleet.links import LinksView
 from evenflow.core.fleet.snapshot import RunningView, Snapshot
+from evenflow.core.placement.plan import Place
 from evenflow.core.queueing.quota import Queues, amount_of
 from evenflow.placement.memory.rows import MemberRow, NodeRow, TaskRow
 from evenflow.placement.memory.tables import Tables
@@ -34,6 +35,10 @@ class Capacity:
 
     def move(self, queue: str, key: str, old: Holding, new: Holding) -> bool:
         """Turn what a task held into what it holds now. Returns whether anything came back."""
+        if not old:
+            for number, counted, one in new:
+                self._hold(queue, key, number, one, counted=counted)
+            return False
         before = {(number, member.member): counted for number, counted, member in old}
         after = {(number, member.member): counted for number, counted, member in new}
         came_back = False
@@ -48,11 +53,14 @@ class Capacity:
                 came_back = True
         for number, counted, one in new:
             if (number, one.member) not in before:
-                place = one.place()
-                self.fleet.hold(Holder(key, number, one.member), place)
-                if counted:
-                    self.queues.hold(queue, Holder(key, number, one.member), amount_of((place,)))
+                self._hold(queue, key, number, one, counted=counted)
         return came_back
+
+    def _hold(self, queue: str, key: str, attempt: int, member: MemberRow, *, counted: bool) -> None:
+        place, holder = member.place(), Holder(key, attempt, member.member)
+        self.fleet.hold(holder, place)
+        if counted:
+            self.queues.hold(queue, holder, amount_of((place,)))
 
     def run(self, key: str, row: TaskRow | None) -> None:
         """Note until when a task is expected to hold its places."""
@@ -66,9 +74,12 @@ class Capacity:
         end_ms = None if declared_ms is None else (attempt.started_ms or attempt.assigned_ms) + declared_ms
         if known is not None and known[0] == attempt.number and known[1].expected_end_ms == end_ms:
             return
-        view = RunningView(key, tuple(member.place() for member in attempt.members), end_ms)
+        view = RunningView(key, tuple(self._place(key, attempt.number, member) for member in attempt.members), end_ms)
         self._running[key] = (attempt.number, view)
         self._running_view = None
+
+    def _place(self, key: str, attempt: int, member: MemberRow) -> Place:
+        return self.fleet.place_of(Holder(key, attempt, member.member)) or member.place()
 
     # --- tables -------------------------------------------------------------------------------------------------------
 

@@ -111,6 +111,8 @@ class Waiting:
 
     def find(self, row: TaskRow) -> WaitingClass | None:
         """The class a task would be in, if there is one."""
+        if not self._classes:
+            return None
         return self._classes.get(class_of(row))
 
     def group(self, row: TaskRow) -> WaitingClass:
