@@ -135,7 +135,10 @@ class Attempt:
 
 @dataclass(slots=True)
 class Task:
-    """A task. `phase` is placement's last word: queued, assigned, preempted, or a terminal state."""
+    """A task. `phase` is placement's last word: queued, assigned, preempted, or a terminal state.
+
+    `is_described`: the priority is placement's word, which counts more than the submission's.
+    """
 
     tenant: str
     task: str
@@ -143,6 +146,7 @@ class Task:
     queue: str = ""
     name: str = ""
     priority: int = 0
+    is_described: bool = False
     member_count: int = 1
     phase: str = ""
     phase_ms: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -17,6 +18,10 @@ from evenflow.platform.broker.codec import Received
 
 #: Submissions without a decision yet; a door that is down must not fill the memory.
 PENDING_MAX: Final = 20_000
+#: Longer submissions are not looked into for a name.
+DESCRIBED_BYTES_MAX: Final = 65_536
+PRIORITY: Final = 50
+PRIORITY_MAX: Final = 1_000
 #: Tasks of which only agents spoke yet. At the start decisions are read first, so these are few.
 HEARD_MAX: Final = 5_000
 
@@ -154,6 +159,10 @@ class Tasks:
                 self.pending.popitem(last=False)
         if isinstance(body, TaskSubmitted) and task.origin is None:
             task.origin = (received.topic, received.partition, received.offset)
+            if task.end == TaskState.REJECTED:  # a rejection does not say when the task was submitted
+                task.submitted_ms = received.timestamp_ms
+                self._index(task)
+            _describe(task, body.raw)
         if isinstance(body, TaskSubmitted | TaskCancelRequested | TaskChangeRequested):
             self._note(task, received)
 
@@ -190,7 +199,7 @@ class Tasks:
             case placement.TaskEnded():
                 self._ended(task, body, received.timestamp_ms)
             case placement.TaskChanged():
-                task.priority, task.member_count = body.priority, body.members
+                task.priority, task.member_count, task.is_described = body.priority, body.members, True
 
     def _enter(self, task: Task, phase: str, at_ms: int) -> None:
         if task.phase != phase:
@@ -202,7 +211,8 @@ class Tasks:
         if task.terminal:
             return
         self._enter(task, "queued", at_ms)
-        task.queue, task.name, task.priority = body.queue, body.name, body.priority
+        task.queue, task.name = body.queue, body.name or task.name
+        task.priority, task.is_described = body.priority, True
         task.reasons, task.reasons_ms, task.position = body.reasons, at_ms, body.position
         task.refused_crossing = body.crossing
         task.submitted_ms = body.submitted_ms
@@ -276,6 +286,7 @@ class Tasks:
         if not isinstance(body, placement.AttemptDesired):
             return
         task = self._spoken_of(body.tenant, body.task)
+        self._note(task, received)
         member = task.attempt(body.attempt).member(body.place.member)
         member.place = member.place or body.place
         if member.wish is not body.wish:
@@ -350,3 +361,24 @@ class Tasks:
             "state": state,
             "at_ms": received.timestamp_ms,
         }
+
+
+def _describe(task: Task, raw: bytes) -> None:
+    """Name and priority as submitted, for a task that was placed before placement had to list it as waiting."""
+    if not task.is_described:
+        task.priority = PRIORITY
+    if len(raw) > DESCRIBED_BYTES_MAX:
+        return
+    try:
+        given = json.loads(raw)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(given, dict):
+        return
+    name, priority, queue = given.get("name"), given.get("priority"), given.get("queue", "default")
+    if isinstance(name, str):
+        task.name = task.name or name
+    if not task.is_described and type(priority) is int and 0 <= priority <= PRIORITY_MAX:
+        task.priority = priority
+    if not task.queue and isinstance(queue, str):
+        task.queue = queue
