@@ -12,6 +12,7 @@ from evenflow.console.settings import ConsoleSettings
 from evenflow.gateway.settings import GatewaySettings
 from evenflow.hosting.composition import Composition
 from evenflow.hosting.development.fleet import Fleet
+from evenflow.hosting.development.keeping import kept_secret
 from evenflow.hosting.development.load import World
 from evenflow.hosting.signals import until_told
 from evenflow.hosting.surroundings import HostSettings, Surroundings, in_folder
@@ -91,8 +92,10 @@ class Development:
 
     def _service_settings(self, token: str) -> dict[str, Any]:
         """Quicker than the defaults: a lost node is noticed in seconds."""
+        folder = self.options.folder
+        secret = "" if folder is None else kept_secret(folder / "gateway.secret")
         return {
-            "gateway": GatewaySettings(token=token, heartbeat_ms=HEARTBEAT_MS),
+            "gateway": GatewaySettings(token=token, secret=secret, heartbeat_ms=HEARTBEAT_MS),
             "inventory": InventorySettings(
                 heartbeat_period_ms=HEARTBEAT_MS,
                 suspect_after_ms=2 * HEARTBEAT_MS + 1_000,

@@ -58,8 +58,10 @@ def asks(
     device_memory: int = 0,
     precision: str | None = None,
 ) -> Resources:
-    """What one member asks for; `share` in milli-devices."""
-    return Resources(cpu_milli, memory, disk, Devices(count, share, tuple(models), device_memory, precision))
+    """What one member asks for, as the door reads it; `share` in milli-devices."""
+    any_share = bool(device_memory) and not count and not share
+    devices = Devices(count, 1 if any_share else share, tuple(models), device_memory, precision, any_share)
+    return Resources(cpu_milli, memory, disk, devices)
 
 
 def demand(

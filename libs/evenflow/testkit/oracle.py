@@ -105,7 +105,8 @@ def _ways(stock: Stock, asked: Resources) -> Iterator[tuple[tuple[tuple[int, int
         memory = devices.memory_bytes or total[index] * devices.share_milli // WHOLE
         if memory > stock.device_memory[index]:
             continue
-        share = devices.share_milli or -(-memory * WHOLE // total[index])
+        named = 0 if devices.any_share else devices.share_milli
+        share = named or -(-memory * WHOLE // total[index])
         if share <= free:
             yield ((index, share),), memory
 

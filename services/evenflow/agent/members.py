@@ -199,7 +199,7 @@ class Member:
             match event:
                 case Ready():
                     await self._tell_started()
-                case Progressed():
+                case Progressed() if not self._outbox_is_full():
                     await self._keep(
                         self._statement(said.AttemptProgressed, run_ms=event.run_ms, progress_ms=event.progress_ms),
                         seen_run_ms=event.run_ms, seen_progress_ms=event.progress_ms,
@@ -208,6 +208,10 @@ class Member:
                     await self._write(event)
                 case Ended():
                     return await self._with_output(event)
+
+    def _outbox_is_full(self) -> bool:
+        """Whether only what must be told may still be added: progress is told again later."""
+        return self._means.around.disk.pending_count() >= self._means.settings.outbox_count_max
 
     def _ready_left_ms(self) -> int:
         limit_ms = min(self._task.ready_timeout_ms, self._start_limit_ms())

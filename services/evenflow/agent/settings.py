@@ -22,7 +22,7 @@ class AgentSettings(BaseModel):
     transfer_attempts_max: int = Field(default=3, ge=1, le=20)
     store_attempts_max: int = Field(default=5, ge=1, le=20)
     records_per_batch_max: int = Field(default=500, ge=1, le=1_000)
-    batch_bytes_max: int = Field(default=700_000, ge=10_000, le=1_000_000)
+    batch_bytes_max: int = Field(default=400_000, ge=10_000, le=1_000_000)
     outbox_count_max: int = Field(default=100_000, ge=100, le=10_000_000)
     remembered_slots_max: int = Field(default=20_000, ge=100, le=1_000_000)
     flush_timeout_ms: int = Field(default=2_000, ge=0, le=60_000)

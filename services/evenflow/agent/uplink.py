@@ -50,7 +50,7 @@ class Uplink:
         self._in_contact = True
         self._regained = asyncio.Event()
         self._beat_now = asyncio.Event()
-        self._one_by_one = False
+        self._one_by_one = 0
         self.refused_count = 0
 
     def beat_now(self) -> None:
@@ -128,7 +128,8 @@ class Uplink:
     async def deliver_batch(self) -> None:
         """Send the oldest records once; they leave the outbox only when the gateway has them on the log."""
         around, settings = self._around, self._settings
-        batch = around.disk.pending(1 if self._one_by_one else settings.records_per_batch_max, settings.batch_bytes_max)
+        count_max = 1 if self._one_by_one else settings.records_per_batch_max
+        batch = around.disk.pending(count_max, settings.batch_bytes_max)
         if not batch:
             return
 
@@ -144,6 +145,7 @@ class Uplink:
 
         try:
             await self._call(send)
+            self._one_by_one = max(0, self._one_by_one - 1)
         except Refused as error:
             self._refused_whole(batch, error)
 
@@ -155,7 +157,8 @@ class Uplink:
                 "record refused", node=self._around.node, sequence=batch[0].sequence, problem=str(error)
             )
             self._around.disk.acknowledge(batch[0].sequence)
-        self._one_by_one = len(batch) > 1
+        else:
+            self._one_by_one = len(batch)
 
     async def desired(self, instance: str, revision: int) -> DesiredChange:
         """The next change of the desired set, however long it takes."""

@@ -72,6 +72,7 @@ class DesiredSets:
         self._now_ms = now_ms
         self._nodes: dict[str, NodeSet] = {}
         self.revoked: dict[str, None] = {}
+        self.keys: dict[str, str] = {}
 
     def apply(self, received: Received) -> None:
         """Fold one record."""
@@ -112,6 +113,8 @@ class DesiredSets:
         self._wake(entry)
 
     def _status(self, status: NodeStatus) -> None:
+        if status.public_key:
+            self.keys[status.node] = status.public_key
         if status.revoked:
             self.revoked[status.node] = None
         else:

@@ -53,7 +53,7 @@ class Gateway:
         self.settings = settings
         self._outlet = outlet
         self.desired = DesiredSets(settings, runtime.clock.now_ms)
-        self._identities = Identities(runtime.documents, settings.sessions_remembered_max)
+        self._identities = Identities(runtime.documents, settings.sessions_remembered_max, self.desired.keys)
         self._session_keys: dict[tuple[str, str], bytes] = {}
         self._alerted: dict[str, None] = {}
         self.secret = bytes.fromhex(settings.secret)
@@ -124,6 +124,7 @@ class Gateway:
             document=body.document,
             agent_version=body.agent_version,
             booted_ms=body.booted_ms,
+            public_key=body.public_key if session else "",
         )
         stamp = AgentStamp(node=body.node, session=session, sequence=0) if session else None
         identity = derived_id("announced", body.node, session) if session else ""

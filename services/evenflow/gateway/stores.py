@@ -1,11 +1,12 @@
 """What the gateway keeps among the documents: nodes' public keys, and the secret that session keys come from.
 
-Both are remembered, not decided here: a wiped store is filled again as nodes show their tokens.
+Both are remembered, not decided here: a wiped store is filled again from the nodes' states on the log, and a node that
+never registered shows its token anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -20,11 +21,12 @@ ONLY: Final = "sessions"
 
 
 class Identities:
-    """Public keys by node, with a memory of those seen."""
+    """Public keys by node, with a memory of those seen; `registered` are the keys that inventory's states name."""
 
-    def __init__(self, documents: Documents, count_max: int) -> None:
+    def __init__(self, documents: Documents, count_max: int, registered: Mapping[str, str]) -> None:
         self._documents = documents
         self._count_max = count_max
+        self._registered = registered
         self._known: dict[str, Ed25519PublicKey] = {}
 
     async def of(self, node: str) -> Ed25519PublicKey | None:
@@ -33,9 +35,10 @@ class Identities:
         if found is not None:
             return found
         stored = await self._documents.get(IDENTITIES, node)
-        if stored is None:
-            return None
-        return self._remember(node, str(stored.body["public_key"]))
+        if stored is not None:
+            return self._remember(node, str(stored.body["public_key"]))
+        text = self._registered.get(node)
+        return self._remember(node, text) if text else None
 
     async def join(self, node: str, text: str, *, at_ms: int) -> Ed25519PublicKey:
         """Remember a new node's key; the key that was there first counts."""

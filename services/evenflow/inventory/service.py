@@ -95,10 +95,13 @@ class Inventory:
                 drain_deadline_ms=base.drain_deadline_ms if base else None,
                 returning_until_ms=self._hold_off(base, now_ms),
                 blind=self.blind_since_ms is not None,
+                public_key=body.public_key or (base.public_key if base else ""),
             )
             return [*self._publish_status(status, received), *self._clear_silence(description.id, received)]
         known.last_ms = self.runtime.clock.monotonic_ms()
         changes: dict[str, Any] = {"session": body.session} if known.status.session != body.session else {}
+        if body.public_key and body.public_key != known.status.public_key:
+            changes["public_key"] = body.public_key
         return self._heard(description.id, received, changes)
 
     def _admit(self, body: NodeAnnounced) -> NodeDescription:

@@ -91,6 +91,8 @@ class LinkProbe:
             resumed = link is None and known is not None and known.declared_bandwidth_bits == document.bandwidth_bits
             first = _as_sample(known) if resumed and known is not None else declared
             link = self.links[pair] = Link(document, [first] * SAMPLES_KEPT, published=known, sampled_ms=first.at_ms)
+            if resumed and known is not None:
+                link.sample_count = known.sample_count
             if not resumed or known is None or known.price_per_gb_micro != document.price_per_gb_micro:
                 facts += self._publish(pair, link, None)
         return facts

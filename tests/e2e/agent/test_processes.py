@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evenflow.agent.executors.process import ProcessExecutor
-from evenflow.agent.executors.process_table import belonging_to
-from evenflow.agent.executors.run_folder import RunFolder
+from evenflow.agent.executors.process_table import belonging_to, entry_of
+from evenflow.agent.executors.run_folder import Noted, RunFolder
 from evenflow.agent.ports import Ended, Launch, Ready, Saved, StartFailed
 from evenflow.core.demand.task import CheckpointWish, Task
 from evenflow.core.lifecycle.causes import Cause
@@ -218,3 +218,19 @@ async def _armed(tmp_path: Path) -> None:
     async with asyncio.timeout(10):
         while "armed" not in (RunFolder(tmp_path, KEY).path / "output.log").read_text():
             await asyncio.sleep(0.01)
+
+
+async def test_a_number_that_became_somebody_elses_is_not_killed(tmp_path):
+    """Proves that a process which took a dead run's number, or runs since another boot, is left alone."""
+    launch = _launch("true")
+    await _until(await _executor(tmp_path, boot="a").start(launch), Ended)
+    stranger = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    folder = RunFolder(tmp_path, KEY)
+    (folder.path / "started").write_text(f"{stranger.pid} 1 1.0", encoding="ascii")
+    assert await _executor(tmp_path, boot="a").reclaim(launch)
+    folder.make(Noted(boot="a"))
+    (folder.path / "started").write_text(f"{stranger.pid} {entry_of(stranger.pid).started} 1.0", encoding="ascii")
+    assert await _executor(tmp_path, boot="b").reclaim(launch)
+    assert stranger.returncode is None
+    stranger.kill()
+    await stranger.wait()

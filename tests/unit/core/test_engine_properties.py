@@ -57,16 +57,18 @@ def pools(draw, most=4):
 def wishes(draw):
     """What one member asks for."""
     kind = draw(st.sampled_from(["none", "count", "share", "memory", "both"]))
+    share = draw(st.sampled_from([1, 250, 400, 700])) if kind in ("share", "both") else 0
     return Resources(
         draw(st.sampled_from([0, 500, 1_000, 3_000])),
         draw(st.sampled_from([0, GIB, 5 * GIB])),
         draw(st.sampled_from([0, 0, GIB])),
         Devices(
             count=draw(st.integers(1, 3)) if kind == "count" else 0,
-            share_milli=draw(st.sampled_from([1, 250, 400, 700])) if kind in ("share", "both") else 0,
+            share_milli=1 if kind == "memory" else share,
             models=draw(st.sampled_from([(), (), ("t4",), ("a100-80g", "h20")])) if kind != "none" else (),
             memory_bytes=draw(st.sampled_from([5, 16, 40])) * GIB if kind in ("memory", "both") else 0,
             precision=draw(st.sampled_from([None, None, None, "bf16"])) if kind != "none" else None,
+            any_share=kind == "memory",
         ),
     )
 
@@ -140,7 +142,7 @@ def test_no_dimension_of_any_node_is_ever_given_twice(case):
             assert (place.cpu_milli, place.memory_bytes) == (wish.cpu_milli, wish.memory_bytes)
             if wish.devices.count:
                 assert [milli for _, milli in place.devices] == [1_000] * wish.devices.count
-            elif wish.devices.share_milli:
+            elif wish.devices.share_milli and not wish.devices.any_share:
                 assert [milli for _, milli in place.devices] == [wish.devices.share_milli]
             elif wish.devices.memory_bytes:
                 assert len(place.devices) == 1
@@ -317,13 +319,7 @@ HOLDS_ALONE = (
     Reason.SITE,
     Reason.DEVICE_COUNT,
 )
-DEVICE_REASONS = (
-    Reason.DEVICE_COUNT,
-    Reason.DEVICE_SHARE,
-    Reason.DEVICE_MEMORY,
-    Reason.DEVICE_MODEL,
-    Reason.PRECISION,
-)
+ROOM_REASONS = (Reason.DEVICE_COUNT, Reason.DEVICE_SHARE)
 
 
 def alone(wish):
@@ -343,7 +339,13 @@ def without(pool, wish, blockers):
         asked = replace(asked, memory_bytes=0)
     if Reason.DISK in reasons or "disk" in sizes:
         asked = replace(asked, disk_bytes=0)
-    if "devices" in sizes or any(reason in reasons for reason in DEVICE_REASONS):
+    if Reason.DEVICE_MODEL in reasons:
+        asked = replace(asked, devices=replace(asked.devices, models=()))
+    if Reason.PRECISION in reasons:
+        asked = replace(asked, devices=replace(asked.devices, precision=None))
+    if Reason.DEVICE_MEMORY in reasons:
+        asked = replace(asked, devices=replace(asked.devices, memory_bytes=0, any_share=False))
+    if "devices" in sizes or any(reason in reasons for reason in ROOM_REASONS):
         asked = replace(asked, devices=Devices())
     where = task.where
     if Reason.LABEL in reasons:

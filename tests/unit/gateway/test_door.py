@@ -10,9 +10,9 @@ from evenflow.core.errors import Unavailable
 from evenflow.core.lifecycle.node import Administration, Health, Reach
 from evenflow.events import streams
 from evenflow.events.contracts.agent import AttemptAccepted, LinkSampled, NodeHeartbeat
-from evenflow.events.contracts.inventory import NodeChanged
+from evenflow.events.contracts.inventory import NodeChanged, NodeRegistered
 from evenflow.platform.broker.codec import Fact
-from evenflow.platform.security.identity import key_from_seed
+from evenflow.platform.security.identity import key_from_seed, public_text
 from evenflow.platform.security.join_tokens import issue_token
 from evenflow.platform.security.signatures import verify_receipt
 from evenflow.platform.security.stamps import stated_fields
@@ -80,6 +80,22 @@ def test_a_node_keeps_its_key_and_comes_back_without_a_token(play):
     assert [(one.envelope.type, one.body.name, one.body.subject) for one in alerts] == [
         ("alert.raised", "node.identity", "n1")
     ]
+
+
+def test_a_node_that_registered_is_known_from_the_log_when_the_documents_are_gone(play):
+    """Proves that identities are a view: the key in the node's state lets it in without a token, another key not."""
+
+    async def main(door):
+        state = NodeRegistered(
+            node="n1", revision=1, document={"id": "n1", "site": "east"}, session="s", reach="ok",
+            administration="open", health="ok", public_key=public_text(door.key),
+        )  # fmt: skip
+        await door.outlet.publish(Fact(streams.NODES, state))
+        await door.clock.sleep(2)
+        assert (await door.join(token="", key=key_from_seed("other")))[0] == 401
+        assert (await door.join(token=""))[0] == 201
+
+    play(main)
 
 
 def test_a_join_token_lets_one_key_in(play):

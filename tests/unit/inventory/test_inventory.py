@@ -48,6 +48,22 @@ def test_an_announced_node_is_registered_open_and_heard() -> None:
     run(story)
 
 
+def test_the_key_that_a_node_proved_stands_in_its_state() -> None:
+    """Gateways know a node again from the log: a key learnt later is added, an announcement without one keeps it."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("inventory")
+        await pool.publish(announced("n1"))
+        assert (await newest(pool, "n1")).public_key == ""
+        known: Any = announced("n1").body
+        await pool.publish(Fact(streams.TELEMETRY, known.model_copy(update={"public_key": "ab" * 32})))
+        assert (await newest(pool, "n1")).public_key == "ab" * 32
+        await pool.publish(announced("n1", cpu=8))
+        assert (await newest(pool, "n1")).public_key == "ab" * 32
+
+    run(story)
+
+
 def test_a_bad_announcement_is_refused_by_its_field_and_nothing_else_moves() -> None:
     """R04: a node with negative or non-finite size never joins."""
 

@@ -130,6 +130,8 @@ def test_estimates_survive_a_restart() -> None:
         await pool.start("link-probe")
         await pool.pass_s(3)
         assert (await newest(pool)).bandwidth_bits == 2 * GBIT
+        await pool.publish(sample(2 * GBIT))
+        assert (await newest(pool)).sample_count == 4
 
     run(story)
 

@@ -82,8 +82,11 @@ def test_a_closed_node_is_tried_again_after_a_while(make_pool: Any) -> None:
     assert pool.state("t2") == "queued"
     pool.after(30)
     assert pool.state("t2") == "queued"
+    assert (pool.last("alert.raised").name, pool.last("alert.raised").subject) == ("node.quarantined", "n1")
     pool.after(31)
     assert pool.state("t2") == "starting"
+    pool.started("t2")
+    assert pool.last("alert.cleared").name == "node.quarantined"
 
 
 def test_a_lost_node_loses_its_attempt_at_once(pool: Any) -> None:

@@ -1,7 +1,8 @@
 """What the end of an attempt means for its task: counted or not, ended or tried again, and after which pause.
 
 Counted against `max_failures`: user-error, out-of-memory and unknown each time, a failed start once per task. What the
-fleet did to a task (a lost node, a drain, a preemption) never counts and is tried again at once.
+fleet did to a task never counts. A lost node, a drain or a preemption is tried again at once; a broken link or device,
+which the next attempt may well meet again, after the same growing pause as a failure.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from evenflow.core.lifecycle.causes import Cause
 
 #: Causes that say the attempt never became ready.
 START_CAUSES: Final = frozenset({Cause.START_FAILED, Cause.READY_TIMEOUT})
+
+#: Causes that are not the task's fault and likely to come again at once.
+PAUSED: Final = frozenset({Cause.LINK_LOST, Cause.DEVICE_BROKEN, Cause.LEFTOVER})
 
 #: Doublings after which the pause no longer grows, whatever the policy's limit: keeps the shift small.
 DOUBLINGS_MAX: Final = 40
@@ -46,8 +50,11 @@ def pause_ms(setback_count: int, first_ms: int, max_ms: int) -> int:
 
 
 def judge(cause: Cause, tally: Tally, *, max_failures: int, first_ms: int, max_ms: int) -> Verdict:
-    """Judge an attempt that ended by `cause`; every cause that is no failure gives the tally back unchanged."""
+    """Judge an attempt that ended by `cause`; what is neither failure nor setback leaves the tally unchanged."""
     start_failure = cause in START_CAUSES
+    if cause in PAUSED:
+        later = replace(tally, setback_count=tally.setback_count + 1)
+        return Verdict(later, False, pause_ms(later.setback_count, first_ms, max_ms), start_failure=False)
     if not start_failure and cause not in COUNTED:
         return Verdict(tally, ends=False, pause_ms=0, start_failure=False)
     counts = not (start_failure and tally.start_failed)

@@ -9,6 +9,7 @@ import numpy as np
 from evenflow.core.demand.task import Resources
 from evenflow.core.fleet.table import Integers, Mask, Rate
 from evenflow.core.placement.classes import DemandClass, Scope
+from evenflow.core.placement.feasibility import share_named
 from evenflow.core.placement.gang import Seating
 from evenflow.core.placement.plan import Demand, Place
 from evenflow.core.placement.policy import Policy
@@ -117,7 +118,8 @@ def over_budget(scope: Scope, demand: Demand, kind: DemandClass, policy: Policy)
 
 def costs_by_rate(rates: Sequence[Rate], demand: Demand, asked: Resources) -> tuple[int, ...]:
     """What the run would cost at each rate of a table, for tasks that want the cheapest."""
-    devices = asked.devices.total_milli or (MILLI if asked.devices.memory_bytes else 0)
+    named = asked.devices.count or share_named(asked.devices)
+    devices = asked.devices.total_milli if named else MILLI if asked.devices.memory_bytes else 0
     durations = [run_ms(demand, rate.model) for rate in rates]
     return tuple(
         run_cost_micro(asked, devices, rate, UNKNOWN_RUN_MS if duration is None else duration)

@@ -16,7 +16,7 @@ from evenflow.core.fleet.columns import CPU, OPEN, WHOLE, FleetView
 from evenflow.core.fleet.description import SiteDescription
 from evenflow.core.fleet.scratch import Scratch, empty_view
 from evenflow.core.fleet.table import Bits, Integers, Mask
-from evenflow.core.placement.feasibility import Regions, asks_device, rules, share_asked
+from evenflow.core.placement.feasibility import Regions, asks_device, rules, share_asked, share_named
 from evenflow.core.placement.scoring import INFEASIBLE, RANK_MAX, scores
 from evenflow.core.units import MILLI
 
@@ -45,6 +45,7 @@ def flat(asked: Resources, where: Where, order: tuple[int, ...]) -> tuple[object
         asked.disk_bytes,
         devices.count,
         devices.share_milli,
+        devices.any_share,
         devices.memory_bytes,
         devices.models,
         devices.precision,
@@ -68,6 +69,7 @@ class DemandClass:
         "asked",
         "blocked",
         "checks_memory",
+        "fits_its_memory",
         "never",
         "position",
         "possible",
@@ -87,6 +89,7 @@ class DemandClass:
         self._known: Bits | None = None
         self.possible = rules(table, scope.regions, asked, key.where) == 0
         self.shares_device = asks_device(asked.devices) and not asked.devices.count
+        self.fits_its_memory = self.shares_device and not share_named(asked.devices)
         # A share that takes its part of the memory finds it wherever it finds the share, unless others took more.
         self.checks_memory = bool(asked.devices.memory_bytes)
         least = (asked.cpu_milli, asked.memory_bytes, asked.disk_bytes, asked.devices.count, 0, 1)
@@ -117,11 +120,11 @@ class DemandClass:
     def share_at(self, row: int) -> tuple[int, int]:
         """The same on one node."""
         devices, memory = self.asked.devices, self.scope.scratch.table.device_memories_bytes[row]
-        if devices.share_milli:
+        if not self.fits_its_memory:
             return devices.share_milli, devices.memory_bytes or memory * devices.share_milli // MILLI
         if memory < devices.memory_bytes:
             return MILLI + 1, devices.memory_bytes
-        return -(-devices.memory_bytes * MILLI // memory), devices.memory_bytes
+        return max(-(-devices.memory_bytes * MILLI // max(memory, 1)), 1), devices.memory_bytes
 
     def refresh(self) -> Integers:
         """The scores as of now: looks again at the rows that changed since they were last asked for."""

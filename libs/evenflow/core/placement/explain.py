@@ -13,18 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from evenflow.core.demand.task import Resources, Task
 from evenflow.core.fleet.columns import CPU, DISK, MEMORY, OPEN, WHOLE
 from evenflow.core.fleet.scratch import Scratch
-from evenflow.core.fleet.table import Integers, Mask
+from evenflow.core.fleet.table import Bits, Integers, Mask
 from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement import feasibility as rule
 from evenflow.core.placement.classes import DemandClass, Scope
 from evenflow.core.placement.gang import LEVELS, domain_of, slots_of, sums_of
 from evenflow.core.units import MILLI, cores_text, devices_text, milli_text, money_text, size_text
+
+#: Different sets of blockers taken one by one before sorting is the quicker way.
+DISTINCT_MAX: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,14 @@ class Circumstances:
 
     failed_here: tuple[int, ...] = ()
     apart: tuple[int, ...] = ()
-    by_row: Integers | None = None
+    by_row: Bits | None = None
 
-    def on(self, bits: Integers) -> Integers:
+    def on(self, bits: Bits) -> Bits:
         """`bits` with these added."""
-        bits = bits.copy()
-        bits[list(self.failed_here)] |= rule.FAILED_HERE
-        bits[list(self.apart)] |= rule.APART
+        if self.failed_here or self.apart:
+            bits = bits.copy()
+            bits[list(self.failed_here)] |= rule.FAILED_HERE
+            bits[list(self.apart)] |= rule.APART
         return bits if self.by_row is None else bits | self.by_row
 
     @property
@@ -67,18 +72,18 @@ def blockers_of(
     return tuple(found.values())
 
 
-def _row_bits(scope: Scope, demand: DemandClass, around: Circumstances) -> Integers:
+def _row_bits(scope: Scope, demand: DemandClass, around: Circumstances) -> Bits:
     return around.on(rule.shortages(scope.scratch, demand.known, demand.asked))
 
 
-def _single(scope: Scope, demand: DemandClass, around: Circumstances) -> tuple[int, Integers]:
+def _single(scope: Scope, demand: DemandClass, around: Circumstances) -> tuple[int, Bits]:
     bits = _row_bits(scope, demand, around)
     return _smallest(bits), bits
 
 
-def _smallest(bits: Integers) -> int:
+def _smallest(bits: Bits) -> int:
     """The smallest sets of all nodes together; nodes that are too small count only if all are."""
-    sets = [int(value) for value in np.unique(bits)]
+    sets = _distinct(bits)
     if 0 in sets:
         return 0
     large = [value for value in sets if not value & rule.SIZES] or sets
@@ -89,7 +94,17 @@ def _smallest(bits: Integers) -> int:
     return named
 
 
-def _gang(scope: Scope, demand: DemandClass, task: Task, around: Circumstances, members: int) -> tuple[int, Integers]:
+def _distinct(bits: Bits) -> list[int]:
+    """The different values, ascending. There are few, which makes this quicker than sorting."""
+    values: list[int] = []
+    rest = bits
+    while len(rest) and len(values) < DISTINCT_MAX:
+        values.append(int(rest[0]))
+        rest = rest[rest != rest[0]]
+    return sorted(values) + [int(value) for value in np.unique(rest)]
+
+
+def _gang(scope: Scope, demand: DemandClass, task: Task, around: Circumstances, members: int) -> tuple[int, Bits]:
     """Bits that by themselves leave too few seats; if none does but seats are short, what is scarcest on the nodes."""
     bits = _row_bits(scope, demand, around)
     named = 0
@@ -109,7 +124,7 @@ def _gang(scope: Scope, demand: DemandClass, task: Task, around: Circumstances, 
     return scarcest | rule.SHORT_CPU, bits
 
 
-def _seats_by_dimension(scratch: Scratch, demand: DemandClass, bits: Integers) -> dict[int, Integers]:
+def _seats_by_dimension(scratch: Scratch, demand: DemandClass, bits: Bits) -> dict[int, Integers]:
     """Seats per node if only one dimension mattered."""
     amounts, asked = scratch.amounts, demand.asked
     plenty = np.iinfo(np.int32).max
@@ -201,7 +216,7 @@ def _wanted(words: Callable[[Resources, Task], str], there: str) -> Text:
 def _share_texts(scope: Scope, asked: Resources, _task: Task, _ruled: Mask, members: int) -> tuple[str, str]:
     free = scope.scratch.devices
     devices = asked.devices
-    share = devices_text(devices.share_milli) if devices.share_milli else size_text(devices.memory_bytes)
+    share = devices_text(devices.share_milli) if rule.share_named(devices) else size_text(devices.memory_bytes)
     needed = share if members == 1 else f"{members} × {share}"
     return f"{needed} on one device", f"{milli_text(int(free.max(initial=0)))} on the freest"
 
@@ -317,9 +332,7 @@ _REPORTS: dict[int, tuple[Reason, str, Text]] = {
 }
 
 
-def _report(
-    scope: Scope, asked: Resources, task: Task, named: int, bits: Integers, members: int
-) -> tuple[Blocker, ...]:
+def _report(scope: Scope, asked: Resources, task: Task, named: int, bits: Bits, members: int) -> tuple[Blocker, ...]:
     blockers = []
     for bit, (reason, dimension, texts) in _REPORTS.items():
         if named & bit:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from evenflow.core.demand.task import Devices, Resources, Task, Where
-from evenflow.core.fleet.columns import CPU, DISK, MEMORY, OPEN, WHOLE
+from evenflow.core.fleet.columns import CPU, DISK, MEMORY, WHOLE
 from evenflow.core.fleet.description import SiteDescription
 from evenflow.core.fleet.scratch import Scratch
 from evenflow.core.fleet.table import Bits, Integers, Mask, NodeTable
@@ -91,6 +91,14 @@ class Regions:
         return np.isin(self.region, [index for index, name in enumerate(self.names) if name in regions])
 
 
+_SHORT_OF: Final = {
+    SIZE_CPU: SHORT_CPU,
+    SIZE_MEMORY: SHORT_MEMORY,
+    SIZE_DISK: SHORT_DISK,
+    SIZE_DEVICES: SHORT_COUNT | SHORT_SHARE | SHORT_DEVICE_MEMORY,
+}
+
+
 def rules(table: NodeTable, regions: Regions, asked: Resources, where: Where) -> Integers:
     """Bits of every rule and size that forbids each node to hold one member asking for `asked`."""
     bits: Integers = np.zeros(len(table), dtype=np.int64)
@@ -147,6 +155,11 @@ def kept_apart(task: Task, other: Task) -> bool:
     return any(label in other.labels for label in where.not_with)
 
 
+def share_named(devices: Devices) -> int:
+    """The share that is asked for, in milli-devices; 0 when it follows from the memory, or no share is asked for."""
+    return 0 if devices.any_share else devices.share_milli
+
+
 def share_asked(table: NodeTable, devices: Devices, rows: Integers | slice) -> tuple[Integers, Integers]:
     """What a member that shares a device takes on each of `rows`: milli-devices and bytes of device memory.
 
@@ -155,39 +168,45 @@ def share_asked(table: NodeTable, devices: Devices, rows: Integers | slice) -> t
     """
     memory = table.device_memory_bytes[rows]
     asked: Integers = np.full(len(memory), devices.memory_bytes, dtype=np.int64)
-    if devices.share_milli:
-        share: Integers = np.full(len(memory), devices.share_milli, dtype=np.int64)
+    named = share_named(devices)
+    if named:
+        share: Integers = np.full(len(memory), named, dtype=np.int64)
         if devices.memory_bytes:
             return share, asked
-        return share, memory // MILLI * devices.share_milli + memory % MILLI * devices.share_milli // MILLI
+        return share, memory // MILLI * named + memory % MILLI * named // MILLI
     large_enough = np.maximum(memory, 1)
     whole, rest = devices.memory_bytes // large_enough, devices.memory_bytes % large_enough
     # Split so that bytes × 1,000 can't leave 64 bits: memory is at most 2**53 and the product below 2**63.
-    share = whole * MILLI + -(-(rest * MILLI) // large_enough)
+    share = np.maximum(whole * MILLI + -(-(rest * MILLI) // large_enough), 1)
     share[memory < devices.memory_bytes] = MILLI + 1
     return share, asked
 
 
-def shortages(scratch: Scratch, known: Bits, asked: Resources) -> Integers:
+def shortages(scratch: Scratch, known: Bits, asked: Resources) -> Bits:
     """`known` rules with the bits of everything that is short now on each node, and of nodes that take no work.
 
     A dimension in which the node is too small altogether is not also called short.
     """
-    amounts = scratch.amounts
-    bits = known.astype(np.int64)
-    bits[(amounts[CPU] < asked.cpu_milli) & (known & SIZE_CPU == 0)] |= SHORT_CPU
-    bits[(amounts[MEMORY] < asked.memory_bytes) & (known & SIZE_MEMORY == 0)] |= SHORT_MEMORY
-    bits[(amounts[DISK] < asked.disk_bytes) & (known & SIZE_DISK == 0)] |= SHORT_DISK
-    large = known & SIZE_DEVICES == 0
+    amounts, sizes = scratch.amounts, known & np.int32(SIZES)
+    bits: Bits = known | _where(amounts[CPU] < asked.cpu_milli, SHORT_CPU)
+    bits |= _where(amounts[MEMORY] < asked.memory_bytes, SHORT_MEMORY)
+    bits |= _where(amounts[DISK] < asked.disk_bytes, SHORT_DISK)
     if asked.devices.count:
-        bits[(amounts[WHOLE] < asked.devices.count) & large] |= SHORT_COUNT
+        bits |= _where(amounts[WHOLE] < asked.devices.count, SHORT_COUNT)
     elif asks_device(asked.devices):
         share, memory = share_asked(scratch.table, asked.devices, slice(None))
         fits = scratch.devices >= np.minimum(share, MILLI)
-        bits[~fits.any(axis=0) & large] |= SHORT_SHARE
-        both = (fits & (scratch.device_memory >= memory)).any(axis=0)
-        bits[fits.any(axis=0) & ~both & large & (known & DEVICE_MEMORY == 0)] |= SHORT_DEVICE_MEMORY
-    if (amounts[OPEN] == 0).any():
-        for row, reason in sorted(scratch.closed.items()):
-            bits[row] |= CLOSED.get(reason, CLOSED[Reason.NODE_STATE])
+        some: Mask = np.logical_or.reduce(fits)
+        both: Mask = np.logical_or.reduce(fits & (scratch.device_memory >= memory))
+        bits |= _where(~some, SHORT_SHARE)
+        bits |= _where(some & ~both & np.logical_not(known & np.int32(DEVICE_MEMORY)), SHORT_DEVICE_MEMORY)
+    if sizes.any():
+        for size, short in _SHORT_OF.items():
+            bits &= ~_where((sizes & size).astype(np.bool_), short)
+    for row, reason in sorted(scratch.closed.items()):
+        bits[row] |= CLOSED.get(reason, CLOSED[Reason.NODE_STATE])
     return bits
+
+
+def _where(condition: Mask, bit: int) -> Bits:
+    return condition * np.int32(bit)

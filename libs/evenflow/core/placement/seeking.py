@@ -14,7 +14,7 @@ import numpy as np
 from evenflow.core.demand.task import Task
 from evenflow.core.fleet.columns import DISK
 from evenflow.core.fleet.snapshot import Snapshot
-from evenflow.core.fleet.table import Integers, Mask
+from evenflow.core.fleet.table import Bits, Mask
 from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement import feasibility as rule
 from evenflow.core.placement.choosing import costs_by_rate, devices_milli_at, over_budget, work_cost_micro
@@ -107,7 +107,7 @@ class Seeker:
         task = demand.task
         if demand.avoid or demand.apart_nodes or self._placed or task.budget_micro is not None or _moves_data(demand):
             return None
-        if books.is_limited and kind.checks_memory:
+        if books.is_limited and kind.fits_its_memory:
             return None
         if kind.blocked == self._scope.round_number:
             return -1
@@ -147,11 +147,11 @@ class Seeker:
         return self._within_quota(Found(seating), classes, books, demand)
 
     def least_devices_milli(self, classes: tuple[DemandClass, ...]) -> int:
-        """Milli-devices that members asking for device memory alone take at least, on the nodes they may use."""
+        """Milli-devices that members asking for device memory alone take at least, beyond what they say."""
         least = 0
         for kind in classes:
-            if kind.shares_device and not kind.asked.devices.share_milli and kind.possible.any():
-                least += int(kind.share_on()[0][kind.possible].min())
+            if kind.fits_its_memory and kind.possible.any():
+                least += int(kind.share_on()[0][kind.possible].min()) - kind.asked.devices.total_milli
         return least
 
     def never_fits(self, demand: Demand, classes: tuple[DemandClass, ...]) -> bool:
@@ -353,7 +353,7 @@ class Seeker:
         rows = (*self._rows(demand.avoid), *self._apart(demand))
         single = classes[0] if len(classes) == 1 else None
         room = books.room_devices_milli() if books.is_limited else None
-        has_own_share = single is not None and single.shares_device and not single.asked.devices.share_milli
+        has_own_share = single is not None and single.fits_its_memory
         has_budget = with_budget and single is not None and demand.task.budget_micro is not None
         if not rows and not has_budget and not (has_own_share and room is not None):
             return None
@@ -371,9 +371,9 @@ class Seeker:
         classes: tuple[DemandClass, ...],
         obstacles: dict[str, Reason],
         staged: tuple[tuple[str, int], ...],
-    ) -> Integers | None:
+    ) -> Bits | None:
         scratch = self._scope.scratch
-        bits: Integers = np.zeros(self.node_count, dtype=np.int64)
+        bits: Bits = np.zeros(self.node_count, dtype=np.int32)
         for site, reason in obstacles.items():
             bits[scratch.table.rows_of_site(site)] |= _OBSTACLE_BITS[reason]
         for site, staged_bytes in staged:

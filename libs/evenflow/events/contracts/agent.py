@@ -138,7 +138,10 @@ class AttemptReclaimed(Receipt):
 
 
 class NodeAnnounced(Contract):
-    """An agent connected. `document` is its node document, checked by inventory; `agent_version` is major.minor."""
+    """An agent connected. `document` is its node document, checked by inventory; `agent_version` is major.minor.
+
+    `public_key` is the key that it proved to the gateway.
+    """
 
     TYPE: ClassVar = EventType.NODE_ANNOUNCED
     node: Text
@@ -146,6 +149,7 @@ class NodeAnnounced(Contract):
     document: Document
     agent_version: Text
     booted_ms: Count = 0
+    public_key: Text = ""
 
 
 @dataclass(frozen=True, slots=True)

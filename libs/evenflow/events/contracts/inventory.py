@@ -21,7 +21,8 @@ class NodeStatus(Contract):
 
     `document` is the node document as accepted. `session` is the agent's newest session; `revision` grows with each
     change. `drain_deadline_ms` is the wall-clock end of a drain. `blind` freezes expiry. `returning_until_ms`: a node
-    back from being lost takes no new work before that wall-clock time.
+    back from being lost takes no new work before that wall-clock time. `public_key` is the key that the node proved, so
+    that gateways know it again from the log alone.
     """
 
     node: Id
@@ -39,6 +40,7 @@ class NodeStatus(Contract):
     blind: bool = False
     revoked: bool = False
     note: Text = ""
+    public_key: Text = ""
 
 
 class NodeRegistered(NodeStatus):

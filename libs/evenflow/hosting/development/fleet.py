@@ -1,7 +1,7 @@
 """Simulated nodes of this process: real agents on simulated machines, which reach the gateway without a socket.
 
-Machines and disks outlive their agents, so agents that are started anew find their work. When the process itself ends
-the machines are gone with it: to the next one they have booted anew.
+Machines and disks outlive their agents, so agents that are started anew find their work. With a folder they outlive the
+process too (`keeping`); without one the machines are gone with it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from evenflow.agent.settings import AgentSettings
 from evenflow.agent.stores import MemoryDisk, SqliteDisk
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.events.documents.node import parse_node
+from evenflow.hosting.development.keeping import KeptMachine, KeptSession
 from evenflow.hosting.development.neighbourhood import NODES, paths
 from evenflow.hosting.surroundings import Surroundings as HostSurroundings
 from evenflow.platform.clock import Clock, system_random
@@ -97,15 +98,25 @@ class Fleet:
         self._token = token
         self._folder = folder
         self._born = surroundings.ids.new_id()
-        wires = Wires(surroundings.clock)
+        self._wires = Wires(surroundings.clock)
         descriptions = [parse_node(document) for document in NODES]
-        self._machines = {
-            each.id: BornMachine(each, surroundings.clock, self._born, carry=wires.carry, probe=wires.probe)
-            for each in descriptions
-        }
+        self._machines = {each.id: self._machine(each) for each in descriptions}
         self._disks: dict[str, Disk] = {}
         self._keys = {each.id: self._key(each.id) for each in descriptions}
         self._agents: list[AgentService] = []
+
+    def _machine(self, node: NodeDescription) -> PlainMachine:
+        clock, wires = self._host.clock, self._wires
+        if self._folder is None:
+            return BornMachine(node, clock, self._born, carry=wires.carry, probe=wires.probe)
+        return KeptMachine(node, clock, self._folder / node.id / "machine", carry=wires.carry, probe=wires.probe)
+
+    def _door(self, node: str) -> HttpGateway:
+        exchange, key = Direct(self._gateway), self._keys[node]
+        if self._folder is None:
+            return HttpGateway(exchange, node=node, key=key, token=self._token)
+        path = self._folder / node / "session.json"
+        return KeptSession(exchange, path, node=node, key=key, token=self._token)
 
     def _key(self, node: str) -> Any:
         return new_key() if self._folder is None else load_or_make_key(self._folder / node / "node.key")
@@ -117,7 +128,7 @@ class Fleet:
 
     def _agent(self, document: dict[str, Any]) -> AgentService:
         node, host = str(document["id"]), self._host
-        gateway = HttpGateway(Direct(self._gateway), node=node, key=self._keys[node], token=self._token)
+        gateway = self._door(node)
         machine = self._machines[node]
         instance = host.ids.new_id()
         around = Surroundings(

@@ -71,6 +71,9 @@ class SimulatedMachine(Protocol):
     def touch(self, key: str) -> None:
         """Something happened to the process."""
 
+    def keep(self, key: str) -> None:
+        """The process changed, came or went: write it down where the machine outlives this program."""
+
 
 class PlainMachine:
     """A machine as its node document describes it. Tasks are named by id or by tenant/task."""
@@ -195,6 +198,9 @@ class PlainMachine:
             if not future.done():
                 future.set_result(None)
 
+    def keep(self, key: str) -> None:
+        """Nothing: this machine ends with the program that simulates it."""
+
     # --- what happens to it -----------------------------------------------------------------------------------------
 
     def boot_anew(self) -> None:
@@ -238,6 +244,7 @@ class PlainMachine:
 
     def _finish(self, process: SimulatedProcess, cause: Cause, message: str) -> None:
         process.finish(ProcessEnd(self.now_ms(), "failed", cause, KILLED, message))
+        self.keep(process.key)
         self.touch(process.key)
 
     def _state(self, index: int) -> DeviceState:

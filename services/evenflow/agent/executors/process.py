@@ -82,8 +82,7 @@ class ProcessExecutor:
     async def reclaim(self, launch: Launch) -> bool:
         """Kill whatever is left of the run, wherever it went, and remove its folder; True when nothing is left."""
         folder = RunFolder(self._root, launch.key)
-        started = folder.started()
-        session = started.pid if started is not None else None
+        session = self._session_of(folder)
         deadline_ms = self._clock.monotonic_ms() + KILL_TIMEOUT_MS
         while left := belonging_to(launch.key, session):
             if self._clock.monotonic_ms() > deadline_ms:
@@ -92,6 +91,14 @@ class ProcessExecutor:
             send_signal(left, signal.SIGKILL)
             await self._clock.sleep(STARTING_POLL_MS / 1000)
         return folder.remove()
+
+    def _session_of(self, folder: RunFolder) -> int | None:
+        """The run's session, if that number is still its own: after a boot or a reuse it may be anybody's."""
+        started = folder.started()
+        if started is None or not folder.exists or folder.noted().boot != self._boot:
+            return None
+        leader = entry_of(started.pid)
+        return started.pid if leader is None or leader.started == started.ticks else None
 
     @property
     def clock(self) -> Clock:

@@ -45,6 +45,7 @@ class SimulatedExecutor:
                 start_fails_ms=fails_ms,
             )
             machine.processes()[launch.key] = process
+            machine.keep(launch.key)
         return SimulatedMember(machine, process, launch)
 
     async def find(self, launch: Launch) -> Run | None:
@@ -61,6 +62,7 @@ class SimulatedExecutor:
             while machine.now_ms() < empty_ms and machine.processes().get(launch.key) is process:
                 await machine.change(launch.key, empty_ms)
         machine.processes().pop(launch.key, None)
+        machine.keep(launch.key)
         return not machine.leftover_on(launch.devices)
 
 
@@ -111,6 +113,7 @@ class SimulatedMember:
         if ticks <= process.ticks:
             return None
         process.ticks = ticks
+        self._machine.keep(process.key)
         return Progressed(process.run_ms(now_ms), process.progress_ms(now_ms))
 
     def _save_ms(self, wish: CheckpointWish) -> int:
@@ -136,6 +139,7 @@ class SimulatedMember:
         process.save_asked = False
         figures = process.run_ms(now_ms), process.progress_ms(now_ms)
         process.pause(now_ms, wish.cost_ms)
+        self._machine.keep(process.key)
         if self._launch.member:
             return None
         parts = max(1, wish.parts)
@@ -190,6 +194,7 @@ class SimulatedMember:
         process, machine = self._process, self._machine
         now_ms = machine.now_ms()
         process.finish(ProcessEnd(now_ms, "stopped"))
+        machine.keep(process.key)
         end = process.end
         takes_ms = min(machine.stop_ms(f"{process.tenant}/{process.task}"), grace_ms) if grace_ms else 0
         while machine.now_ms() < now_ms + takes_ms and machine.processes().get(process.key) is process:

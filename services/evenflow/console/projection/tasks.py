@@ -161,6 +161,9 @@ class Tasks:
                 self.pending.popitem(last=False)
         if isinstance(body, TaskSubmitted) and task.origin is None:
             task.origin = (received.topic, received.partition, received.offset)
+            if task.end == TaskState.REJECTED:  # a rejection does not say when the task was submitted
+                task.submitted_ms = received.timestamp_ms
+                self._index(task)
             _describe(task, body.raw)
         if isinstance(body, TaskSubmitted | TaskCancelRequested | TaskChangeRequested):
             self._note(task, received)

@@ -123,6 +123,13 @@ class Draft:
         """Remember something of a node."""
         self.rows[f"node/{row.node}"] = row
 
+    def forgive_node(self, node: str, session: str = "") -> None:
+        """Forget a node's failed starts: one succeeded, or its agent registered anew."""
+        row = self.node(node)
+        if row.start_failure_count:
+            self.change_node(NodeRow(node, session=session or row.session))
+            self.clear_alert(Alert.NODE_QUARANTINED, node)
+
     # --- what goes out ------------------------------------------------------------------------------------------------
 
     def say(self, type_: EventType, row: TaskRow, body: dict[str, Any], cause: Received | None = None) -> None:

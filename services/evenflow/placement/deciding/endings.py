@@ -169,6 +169,7 @@ def _blame_nodes(draft: Draft, row: TaskRow, attempt: AttemptRow) -> None:
         closed = draft.now_ms if count >= quarantine_count(draft) else node.closed_ms
         if closed != node.closed_ms:
             draft.note("node closed after failed starts", node=name, count=count)
+            draft.raise_alert(Alert.NODE_QUARANTINED, name, f"{count} starts in a row failed there")
         session = draft.tables.session_of(name)
         draft.change_node(replace(node, start_failure_count=count, closed_ms=closed, session=session))
 

@@ -7,7 +7,6 @@ about an attempt that was never issued, or from another node than the member's, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from evenflow.core.lifecycle.alerts import Alert
@@ -128,9 +127,7 @@ def _on_started(draft: Draft, row: TaskRow, member: MemberRow, body: agent.Attem
 def _has_started(draft: Draft, row: TaskRow, member: MemberRow, start_ms: int) -> None:
     member.started = True
     member.start_ms = max(member.start_ms, start_ms)
-    node = draft.node(member.node)
-    if node.start_failure_count:
-        draft.change_node(replace(node, start_failure_count=0, closed_ms=0))
+    draft.forgive_node(member.node)
     attempt = row.current
     if attempt is None or row.state is not TaskState.STARTING:
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from evenflow.core.lifecycle.alerts import Alert
@@ -34,8 +33,8 @@ def _check_session(draft: Draft, node: str) -> None:
     """An agent that registers anew starts with a clean slate of failed starts."""
     row = draft.node(node)
     session = draft.tables.session_of(node)
-    if row.start_failure_count and row.session and session and row.session != session:
-        draft.change_node(replace(row, start_failure_count=0, closed_ms=0, session=session))
+    if row.session and session and row.session != session:
+        draft.forgive_node(node, session)
 
 
 def _check_task_on(draft: Draft, row: TaskRow, node: str) -> None:
