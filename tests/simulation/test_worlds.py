@@ -149,7 +149,7 @@ def test_worlds_leave_no_objects_behind() -> None:
             gc.collect()
         return len(gc.get_objects())
 
-    short = FAULTY.replace("until: 200", "until: 30").split("  - {at: 50, ")[0]
+    short = FAULTY.replace("until: 200", "until: 40").split("  - {at: 50, ")[0]
     for seed in range(3):
         run(short, seed=seed)
     before = held()
