@@ -241,8 +241,9 @@ class VirtualLoop(PrivateParts):
             if self._stopping:
                 return False
             raise Stuck(f"nothing left to run at {self._seconds:.3f} s")
-        self._seconds = max(self._seconds, timers[0][0])
-        self._moment_began = self.callback_count
+        if timers[0][0] > self._seconds:
+            self._seconds = timers[0][0]
+            self._moment_began = self.callback_count
         while timers and timers[0][0] <= self._seconds:
             handle = heapq.heappop(timers)[2]
             if not handle.cancelled():

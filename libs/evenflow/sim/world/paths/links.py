@@ -21,7 +21,9 @@ STALL_S: Final = 10.0
 #: Bytes whose time decides which path is the fastest.
 _TYPICAL_BYTES: Final = 10**9
 #: A flow below this is done: rounding of shares.
-_NOTHING: Final = 1e-3
+_NOTHING: Final = 1.0
+#: A rest that would arrive within the clock's own rounding must still move time on.
+_SHORTEST_S: Final = 1e-6
 _FAR: Final = 1e18
 
 
@@ -187,7 +189,7 @@ class Links:
                 flow.rate = min(link.bandwidth_bits / max(1, len(link.flows)) for link in flow.path)
             if flow.rate > 0:
                 flow.stalled_s = None
-                next_s = min(next_s, now + flow.left_bits / flow.rate)
+                next_s = min(next_s, now + max(_SHORTEST_S, flow.left_bits / flow.rate))
                 continue
             flow.stalled_s = now if flow.stalled_s is None else flow.stalled_s
             if now >= flow.stalled_s + STALL_S and not flow.done.done():
