@@ -32,7 +32,7 @@ class PlacementSettings(BaseModel):
     stop_grace_ms: Milliseconds = 10_000
     stop_stuck_ms: Milliseconds = 60_000
     reasons_period_ms: Annotated[int, Field(ge=0, le=3_600_000, strict=True)] = 1_000
-    reasons_per_round_max: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 200
+    reasons_per_round_max: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 100
     start_failures_quarantine: Annotated[int, Field(ge=0, le=1_000, strict=True)] = 0
     start_probe_ms: Milliseconds = 600_000
     task_id_retention_ms: Annotated[int, Field(ge=1_000, le=31_536_000_000, strict=True)] = 86_400_000

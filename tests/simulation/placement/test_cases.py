@@ -13,12 +13,12 @@ CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_the_case_holds(case: Path) -> None:
+def test_a_field_case_holds_on_the_virtual_clock(case: Path) -> None:
     """Every expectation of the file, and INV1 to INV11 after every step."""
     said: list[str] = []
     assert run_files([case], write=said.append) == HOLDS, "\n".join(said)
 
 
-def test_there_are_cases() -> None:
+def test_the_folder_of_cases_is_not_empty() -> None:
     """An empty folder would prove nothing."""
     assert len(CASES) >= 12

@@ -54,7 +54,8 @@ def judge(cause: Cause, tally: Tally, *, max_failures: int, first_ms: int, max_m
     start_failure = cause in START_CAUSES
     if cause in PAUSED:
         later = replace(tally, setback_count=tally.setback_count + 1)
-        return Verdict(later, False, pause_ms(later.setback_count, first_ms, max_ms), start_failure=False)
+        pause = pause_ms(later.setback_count, first_ms, max_ms)
+        return Verdict(later, ends=False, pause_ms=pause, start_failure=False)
     if not start_failure and cause not in COUNTED:
         return Verdict(tally, ends=False, pause_ms=0, start_failure=False)
     counts = not (start_failure and tally.start_failed)

@@ -24,7 +24,7 @@ from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Received
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: three are made for every assignment, and freezing triples the cost
 class Said:
     """One fact on its way out. `value` None is a tombstone."""
 
