@@ -12,6 +12,8 @@ from typing import Final
 DAY_MS: Final = 86_400_000
 PARTITIONS: Final = 16
 MESSAGE_BYTES_MAX: Final = 1_048_576
+#: A dead letter is its record with the origin, the reason and the original headers in hexadecimal beside it.
+LETTER_BYTES_MAX: Final = MESSAGE_BYTES_MAX + 131_072
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,12 @@ class Stream:
     archive: bool = False
     dead_letters: bool = True
     traced: bool = True
+    message_bytes_max: int = MESSAGE_BYTES_MAX
 
     @property
     def configs(self) -> Mapping[str, str]:
         """Topic settings by Kafka's own names."""
-        settings = {"max.message.bytes": str(MESSAGE_BYTES_MAX)}
+        settings = {"max.message.bytes": str(self.message_bytes_max)}
         if self.compacted:
             settings |= {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "3600000"}
         else:
@@ -153,7 +156,7 @@ def topics() -> list[Stream]:
     parked = [
         Stream(
             dead_letters_of(stream.name), stream.key, ("platform",), ("console",), ("record.parked",),
-            partitions=1, retention_ms=30 * DAY_MS, dead_letters=False,
+            partitions=1, retention_ms=30 * DAY_MS, dead_letters=False, message_bytes_max=LETTER_BYTES_MAX,
         )
         for stream in STREAMS if stream.dead_letters
     ]  # fmt: skip

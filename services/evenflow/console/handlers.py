@@ -12,15 +12,14 @@ from evenflow.events.streams import Stream
 from evenflow.platform.broker.codec import Received
 from evenflow.platform.service import EventService
 
-#: Streams without a group reader of their own. Tasks, receipts, telemetry, probes, transfers, requests, assignments
-#: and usage have one.
+#: Streams without a group reader of their own. Tasks, receipts, checkpoints, telemetry, probes, transfers, requests,
+#: assignments and usage have one.
 WATCHED: Final[tuple[Stream, ...]] = (
     streams.DISPATCH,
     streams.NODE_REQUESTS,
     streams.NODES,
     streams.LINKS,
     streams.DATASETS,
-    streams.CHECKPOINTS,
     streams.BILLING,
     streams.POLICIES,
     streams.ROUNDS,

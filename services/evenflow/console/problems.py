@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from evenflow.core.errors import Conflict, EvenflowError, FieldRefused, Refused, Unavailable
 from evenflow.events.documents.reading import Unreadable
 
 TEXT_MAX: Final = 500
+
+
+class Refusal(BaseModel):
+    """The body of every answer that is no success."""
+
+    code: str
+    path: str
+    problem: str
+    way_out: str
+    problems: list[dict[str, str]] = []
 
 
 class Problem(EvenflowError):

@@ -235,6 +235,14 @@ async def test_a_parked_record_can_be_put_back_with_its_own_bytes(bench):
     assert list(second.headers) == [*headers, ("x-dlq-retry-of", letter["origin"].encode())]
 
 
+async def test_the_largest_record_that_the_log_takes_can_be_parked(bench):
+    """Proves that a bad record of the log's own maximum does not block its partition for want of room among letters."""
+    await bench.raw("evenflow.nodes.v1", b"{" + b"n" * 1_048_400, b"n1")
+    await bench.raw("evenflow.links.v1", b"{" + b"n" * 1_000_000, b"a/b", [("x", b"y" * 8_000)] * 5)
+    await bench.raw("evenflow.nodes.v1", b"{", b"n1")
+    await bench.until(lambda: bench.host.inlet.dead_letters.parked_count == 3)
+
+
 async def test_a_dropped_letter_is_no_longer_open(bench):
     """Proves that setting a letter aside is a line of the audit, after which the list is empty."""
     await bench.raw("evenflow.links.v1", b"\xff", b"a/b")

@@ -28,7 +28,7 @@ class Bench(StrEnum):
 
 #: name → module and function, and the options it takes.
 READY: dict[Bench, tuple[str, str, tuple[str, ...]]] = {
-    Bench.PATH: ("evenflow.hosting.benches.path", "path_bench", ("nodes", "rate", "profile", "repetitions")),
+    Bench.PATH: ("evenflow.hosting.benches.path", "path_bench", ("nodes", "tasks", "rate", "profile", "repetitions")),
     Bench.TELEMETRY: ("evenflow.hosting.benches.telemetry", "telemetry_bench", ("nodes", "repetitions")),
     Bench.STATUS: ("evenflow.hosting.benches.status", "status_bench", ("waiting", "nodes", "repetitions")),
 }
@@ -37,6 +37,7 @@ READY: dict[Bench, tuple[str, str, tuple[str, ...]]] = {
 def bench(
     name: Annotated[Bench, typer.Argument(metavar="NAME", help="path, telemetry or status.")],
     nodes: Annotated[int | None, typer.Option(min=1, max=100_000)] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="path: tasks at saturation.")] = None,
     rate: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="path: tasks a second, paced.")] = None,
     profile: Annotated[str | None, typer.Option(help="path: embedded or server.")] = None,
     waiting: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="status: tasks that wait.")] = None,
@@ -51,6 +52,7 @@ def bench(
     module, function, known = READY[name]
     given: dict[str, Any] = {
         "nodes": nodes,
+        "tasks": tasks,
         "rate": rate,
         "profile": profile,
         "waiting": waiting,

@@ -11,17 +11,19 @@ from evenflow.cli.exits import FAILED, WRONG, Stop
 from evenflow.cli.options import Form, FormOption, JsonOption, wants_json
 from evenflow.cli.output import say, show_json
 
-app = typer.Typer(no_args_is_help=True, help="JSON Schema, Avro and AsyncAPI of everything that travels.")
+app = typer.Typer(no_args_is_help=True, help="JSON Schema, Avro, AsyncAPI and OpenAPI of everything that travels.")
 
 RootOption = Annotated[Path, typer.Option("--root", help="The repository's folder.")]
 
 
 @app.command()
 def write(root: RootOption = Path(), output: FormOption = Form.TABLE, json_flag: JsonOption = False) -> None:
-    """Write schemas/ from the event contracts; what was released may only grow."""
+    """Write schemas/ from the event contracts and the API's routes; what was released may only grow."""
     from evenflow.events.schema.files import write as write_files
+    from evenflow.hosting.openapi import write_openapi
 
-    paths = write_files(_folder(root))
+    folder = _folder(root)
+    paths = [*write_files(folder), *write_openapi(folder)]
     if wants_json(output, json_flag):
         show_json({"written": paths})
     else:
@@ -31,10 +33,12 @@ def write(root: RootOption = Path(), output: FormOption = Form.TABLE, json_flag:
 
 @app.command()
 def check(root: RootOption = Path(), output: FormOption = Form.TABLE, json_flag: JsonOption = False) -> None:
-    """Fail when schemas/ drifted from the contracts or broke compatibility."""
+    """Fail when schemas/ drifted from contracts and routes, or broke compatibility."""
     from evenflow.events.schema.files import check as check_files
+    from evenflow.hosting.openapi import check_openapi
 
-    problems = check_files(_folder(root))
+    folder = _folder(root)
+    problems = [*check_files(folder), *check_openapi(folder)]
     if wants_json(output, json_flag):
         show_json({"problems": problems})
     else:

@@ -20,6 +20,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from evenflow.core.errors import Refused, Unavailable
+from evenflow.events.streams import LETTER_BYTES_MAX
 from evenflow.platform.broker.seam import OrderedKafkaBroker, broker_settings, require_pinned_version
 from evenflow.platform.broker.settings_of_topics import refuse_other_settings
 
@@ -127,7 +128,12 @@ class KafkaTransport:
                 "retry_backoff_ms": TRANSACTIONAL_BACKOFF_MS,
             }
         made = AIOKafkaProducer(
-            **self._common(client_id), acks="all", enable_idempotence=True, max_batch_size=BATCH_BYTES_MAX, **settings
+            **self._common(client_id),
+            acks="all",
+            enable_idempotence=True,
+            max_batch_size=BATCH_BYTES_MAX,
+            max_request_size=LETTER_BYTES_MAX,
+            **settings,
         )
         return cast("Producer", made)
 

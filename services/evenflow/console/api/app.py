@@ -10,10 +10,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from evenflow.console.api.reading import reply
-from evenflow.console.problems import Problem, problem_of
+from evenflow.console.problems import Problem, Refusal, problem_of
 from evenflow.core.errors import EvenflowError
 
 VERSION: Final = "1"
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    404: {"model": Refusal, "description": "There is no such thing"},
+    422: {"model": Refusal, "description": "A field of the body or of the address is wrong, or planned"},
+    503: {"model": Refusal, "description": "Not ready, or the log or a store is away; try again"},
+}
 _WAYS: Final = {
     404: "GET /api/v1/openapi.json lists the addresses.",
     405: "GET /api/v1/openapi.json lists the methods of each address.",
@@ -31,7 +36,7 @@ def application(routers: Sequence[APIRouter]) -> FastAPI:
         redirect_slashes=False,
     )
     for router in routers:
-        app.include_router(router)
+        app.include_router(router, responses=REFUSALS)
     app.add_exception_handler(EvenflowError, on_product_error)
     app.add_exception_handler(RequestValidationError, on_wrong_parameter)
     app.add_exception_handler(HTTPException, on_unknown_address)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from evenflow.console.api.reading import Strict, document_of, reply, who_asks
+from evenflow.console.api.reading import DOCUMENT_BODY, Strict, document_of, reply, who_asks
 from evenflow.console.problems import absent
 from evenflow.console.publishing import Publishing
 from evenflow.console.service import Console
@@ -40,7 +40,14 @@ class DocumentRoutes:
         add = router.add_api_route
         add("", self.listed, methods=["GET"], summary="Documents in force")
         add("/{kind}/{name}", self.get, methods=["GET"], summary="A document's newest version")
-        add("/{kind}/{name}", self.put, methods=["PUT"], status_code=202, summary="Publish a new version")
+        add(
+            "/{kind}/{name}",
+            self.put,
+            methods=["PUT"],
+            status_code=202,
+            summary="Publish a new version",
+            openapi_extra=DOCUMENT_BODY,
+        )
         add("/{kind}/{name}/history", self.history, methods=["GET"], summary="Its versions, newest first")
         return router
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from evenflow.console.api.reading import Strict, document_of, fields_of, reason_in, reply, who_asks
+from evenflow.console.api.reading import DOCUMENT_BODY, Strict, document_of, fields_of, reason_in, reply, who_asks
 from evenflow.console.live_load import LiveView
 from evenflow.console.problems import absent
 from evenflow.console.publishing import Publishing
@@ -54,7 +54,14 @@ class FleetRoutes:
         add("/sites", self.sites, methods=["GET"], summary="Sites with the sums of their nodes")
         add("/links", self.links, methods=["GET"], summary="Directed links with their estimates")
         add("/datasets", self.datasets, methods=["GET"], summary="Datasets and where their copies lie")
-        add("/datasets/{dataset}", self.add_dataset, methods=["PUT"], status_code=202, summary="Register a dataset")
+        add(
+            "/datasets/{dataset}",
+            self.add_dataset,
+            methods=["PUT"],
+            status_code=202,
+            summary="Register a dataset",
+            openapi_extra=DOCUMENT_BODY,
+        )
         add(
             "/datasets/{dataset}/copies/{site}",
             self.drop_copy,

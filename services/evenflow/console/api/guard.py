@@ -32,7 +32,7 @@ class Guard:
     """Wraps the API's application."""
 
     def __init__(self, app: Asgi, *, hosts: Iterable[str], log: Any) -> None:
-        self._app = app
+        self.app = app
         self._hosts = (*LOOPBACK, *hosts)
         self._log = log
         self.answers: Counter[tuple[str, int]] = Counter()
@@ -56,7 +56,7 @@ class Guard:
 
         try:
             self._admit(method, scope)
-            await self._app(scope, receive, answer)
+            await self.app(scope, receive, answer)
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:

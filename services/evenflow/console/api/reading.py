@@ -19,6 +19,18 @@ REASON_MAX: Final = 1_000
 WHO_HEADER: Final = "x-evenflow-who"
 
 
+#: How a body that is a whole document is described.
+DOCUMENT_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": {"type": "object"}},
+            "application/yaml": {"schema": {"type": "string"}},
+        },
+    }
+}
+
+
 class Strict(BaseModel):
     """Base of query parameters: unknown ones are refused."""
 

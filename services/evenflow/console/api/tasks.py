@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from evenflow.console.api.reading import (
+    DOCUMENT_BODY,
     InTenant,
     Strict,
     body_of,
@@ -70,7 +71,14 @@ class TaskRoutes:
         """All of them."""
         router = APIRouter(prefix="/api/v1/tasks", tags=["tasks"])
         add = router.add_api_route
-        add("", self.submit, methods=["POST"], status_code=202, summary="Submit a task, YAML or JSON, as written")
+        add(
+            "",
+            self.submit,
+            methods=["POST"],
+            status_code=202,
+            summary="Submit a task, YAML or JSON, as written",
+            openapi_extra=DOCUMENT_BODY,
+        )
         add("", self.listed, methods=["GET"], summary="List tasks, newest submission first")
         add("/{task}", self.status, methods=["GET"], summary="Everything about a task")
         add("/{task}/why", self.explain, methods=["GET"], summary="Why it is where it is")

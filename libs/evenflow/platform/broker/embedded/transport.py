@@ -9,6 +9,7 @@ from aiokafka import TopicPartition
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
 from evenflow.core.errors import Refused
+from evenflow.events.streams import LETTER_BYTES_MAX
 from evenflow.platform.broker.embedded.clients.consumer import EmbeddedConsumer
 from evenflow.platform.broker.embedded.clients.producer import EmbeddedProducer
 from evenflow.platform.broker.embedded.retention import Retention
@@ -113,6 +114,7 @@ class EmbeddedTransport:
             clock=self._clock,
             transactional_id=transactional_id,
             transaction_timeout_ms=self._transaction_timeout_ms,
+            max_request_size=LETTER_BYTES_MAX,
         )
 
     async def provision(self, topics: Sequence[TopicSettings]) -> None:
