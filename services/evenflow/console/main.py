@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from evenflow.console.api.wiring import serve
 from evenflow.console.archive import Archive
-from evenflow.console.handlers import subscribe
 from evenflow.console.log_reader import LogReader
 from evenflow.console.projection.board import FOLLOWED, Board
 from evenflow.console.service import Console
 from evenflow.console.settings import ConsoleSettings
 from evenflow.console.stores import EndedTasks
+from evenflow.console.warden import Warden
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import EventService, Step
 
@@ -37,8 +37,7 @@ def build(runtime: Runtime, settings: ConsoleSettings) -> EventService:
     ended = EndedTasks(runtime)
     for streams in FOLLOWED:
         host.follow(streams, board.apply)
-    subscribe(host)
-    host.parts += [reader, Closing(board)]
+    host.parts += [reader, Warden(runtime, host.inlet.dead_letters, host.end), Closing(board)]
     host.steps = [Step("archive", settings.archive_period_ms, Archive(runtime, board, ended).step)]
     host.app = serve(host, console, ended, runtime, settings)
     return host
