@@ -29,7 +29,8 @@ class Runtime:
 
     `name` is the service's name, `instance` tells its copies and restarts apart. `point` is awaited at named fail
     points (before and after each commit, publish and store write); production's does nothing.
-    `wire` is how this process writes bodies; it reads whatever comes.
+    `wire` is how this process writes bodies; it reads whatever comes. `lean` hands records to handlers without
+    FastStream's stack, for simulations of many hours.
     """
 
     name: str
@@ -44,3 +45,4 @@ class Runtime:
     log: Any  # structlog's bound logger: its methods are made at run time
     point: FailPoint = field(default=no_fail_point)
     wire: Wire = field(default=JSON)
+    lean: bool = False

@@ -89,8 +89,7 @@ class EventService:
             await follower.start()
         if self.restore is not None:
             await self.restore()
-        if self.inlet.broker.subscribers:
-            await self.inlet.broker.start()
+        await self.inlet.start()
         for part in self.parts:
             await part.start()
         self._tasks = [loop.create_task(self._repeat(step)) for step in self.steps]
@@ -105,8 +104,7 @@ class EventService:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for part in reversed(self.parts):
             await part.stop()
-        if self.inlet.broker.subscribers:
-            await self.inlet.broker.stop()
+        await self.inlet.stop()
         for follower in self.followers:
             await follower.stop()
         await self.outlet.stop()

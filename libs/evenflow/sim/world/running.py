@@ -24,7 +24,7 @@ from evenflow.sim.timeline import FORMAT, RunFiles, counted, final_states
 from evenflow.sim.verbs import VERBS
 from evenflow.sim.world.composition import Composition
 from evenflow.sim.world.hosting import Hosted, is_fault
-from evenflow.sim.world.world import World, secret_of, token_of
+from evenflow.sim.world.world import FINE, Pace, World, secret_of, token_of
 
 #: After the last moment everything of that moment is still let through.
 LAST_MOMENT_S: Final = 0.0004
@@ -59,10 +59,16 @@ class Run:
     """Runs a scenario once. Raises ScenarioWrong when a step asks for something that is not there."""
 
     def __init__(
-        self, scenario: Scenario, *, out: Path | None = None, services: Mapping[str, ServiceKind] = SERVICES
+        self,
+        scenario: Scenario,
+        *,
+        out: Path | None = None,
+        services: Mapping[str, ServiceKind] = SERVICES,
+        pace: Pace = FINE,
     ) -> None:
         check_versions()
         self._scenario = scenario
+        self._pace = pace
         self._composition = Composition(
             scenario.settings,
             scenario.policy,
@@ -80,7 +86,7 @@ class Run:
     def go(self) -> RunResult:
         """The whole run."""
         with guarded():
-            self._world = world = World(self._scenario, self._composition, self._see, self._report)
+            self._world = world = World(self._scenario, self._composition, self._see, self._report, self._pace)
             self._composition.check_all_used()
             try:
                 world.loop.run_until_complete(world.loop.create_task(self._main(), context=world.context))

@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from inspect import isawaitable
@@ -20,6 +21,7 @@ from evenflow.platform.broker.embedded.hooks import Hooks
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.records import LogRecord
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.stores.faults import no_gap
 from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad, MemoryObjects
 from evenflow.sim import draws
 from evenflow.sim.clock import SimulatedClock, SimulatedIds
@@ -62,6 +64,21 @@ def token_of(seed: int) -> str:
     return f"{draws.bits(seed, 'token'):016x}"
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How finely the surroundings are simulated. Faults want the default; long loads without faults do with less.
+
+    `lean`: handlers get their records without FastStream's stack. `delays`: every record reaches every reader after a
+    delay of its own, and every store call gives way before and after its effect.
+    """
+
+    lean: bool = False
+    delays: bool = True
+
+
+FINE: Final = Pace()
+
+
 class World:
     """One run of one scenario. Build it inside the guard; it owns its loop.
 
@@ -69,8 +86,14 @@ class World:
     """
 
     def __init__(
-        self, scenario: Scenario, composition: Composition, see: Callable[[Seen], None], report: Report
+        self,
+        scenario: Scenario,
+        composition: Composition,
+        see: Callable[[Seen], None],
+        report: Report,
+        pace: Pace = FINE,
     ) -> None:
+        self._pace = pace
         self.scenario = scenario
         self.loop = VirtualLoop(random.Random(f"{scenario.seed}/interleaving"))
         self.context = contextvars.copy_context()
@@ -81,7 +104,7 @@ class World:
         self._see = see
         self._ids = SimulatedIds(process_of(scenario.seed, "world", 0))
         self._session_timeout_ms: int | None = scenario.settings.get("session_timeout_s")
-        gaps = Gaps(scenario.seed)
+        gaps = Gaps(scenario.seed) if pace.delays else no_gap
         self.documents, self.live = MemoryDocuments(gaps), MemoryLiveLoad(gaps)
         self.objects = MemoryObjects(gaps)
         self._storage = FaultyStorage()
@@ -127,7 +150,8 @@ class World:
 
     # -- parts --------------------------------------------------------------------------------------------------------
     def _hooks(self) -> Hooks:
-        delivery = SeededDelivery(self.loop, self.scenario.seed, self.context)
+        paced = self._pace.delays
+        delivery = SeededDelivery(self.loop, self.scenario.seed, self.context) if paced else None
         return Hooks(delivery=delivery, interceptor=self.interception, patient_polls=True)
 
     def _append(self, record: LogRecord) -> None:
@@ -188,6 +212,7 @@ class World:
             objects=self.objects,
             log=self.log_of(hosted),
             point=self.point_of(hosted),
+            lean=self._pace.lean,
         )
 
     def make_service(self, hosted: Hosted) -> Runs:
