@@ -12,6 +12,7 @@ from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import EventService, Step
 
 DECLARE_PERIOD_MS = 1_000
+AGINGS_PER_HALF_LIFE = 20
 
 
 def build(runtime: Runtime, settings: LinkProbeSettings) -> EventService:
@@ -23,15 +24,22 @@ def build(runtime: Runtime, settings: LinkProbeSettings) -> EventService:
     subscribe(host, probe)
 
     async def declare() -> None:
-        await host.outlet.publish(*probe.declare(), *probe.age())
+        await host.outlet.publish(*probe.declare())
         try:
             await views.flush()
         except Unavailable as error:
             runtime.log.warning("view not written", problem=str(error))
 
+    async def age() -> None:
+        await host.outlet.publish(*probe.age())
+
     async def ask() -> None:
         await host.outlet.publish(*probe.ask())
 
     host.restore = declare
-    host.steps = [Step("declare", DECLARE_PERIOD_MS, declare), Step("ask", settings.probe_period_ms, ask)]
+    host.steps = [
+        Step("declare", DECLARE_PERIOD_MS, declare),
+        Step("age", max(DECLARE_PERIOD_MS, settings.confidence_half_life_ms // AGINGS_PER_HALF_LIFE), age),
+        Step("ask", settings.probe_period_ms, ask),
+    ]
     return host

@@ -49,6 +49,7 @@ class LinkProbe:
         self.nodes: dict[str, NodeStatus] = {}
         self.known: dict[Pair, LinkEstimate] = {}
         self.documents: dict[Pair, LinkDescription] = {}
+        self._undeclared: dict[Pair, None] = {}
         self._asked = 0
 
     # tables -----------------------------------------------------------------------------------------------------------
@@ -67,7 +68,9 @@ class LinkProbe:
                 self.runtime.log.warning("link document refused", name=body.name, problem=str(refusal))
                 return
             self.documents[link.source, link.target] = link
+            self._undeclared[link.source, link.target] = None
             if link.both_ways:
+                self._undeclared[link.target, link.source] = None
                 self.documents[link.target, link.source] = LinkDescription(
                     source=link.target,
                     target=link.source,
@@ -81,7 +84,11 @@ class LinkProbe:
         """Periodic: a link whose document is new or changed is published with the declared values as measured."""
         facts: list[Fact] = []
         now_ms = self.runtime.clock.now_ms()
-        for pair in sorted(self.documents)[: self.settings.link_count_max]:
+        pairs, self._undeclared = sorted(self._undeclared), {}
+        for pair in pairs:
+            if pair not in self.links and len(self.links) >= self.settings.link_count_max:
+                self.runtime.log.warning("link not taken: too many", link=f"{pair[0]}/{pair[1]}")
+                continue
             document = self.documents[pair]
             link = self.links.get(pair)
             if link is not None and link.document == document:

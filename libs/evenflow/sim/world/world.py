@@ -95,7 +95,8 @@ class World:
     ) -> None:
         self._pace = pace
         self.scenario = scenario
-        self.loop = VirtualLoop(random.Random(f"{scenario.seed}/interleaving"))
+        chance = random.Random(f"{scenario.seed}/interleaving")
+        self.loop = VirtualLoop(chance if pace.delays else None)
         self.context = contextvars.copy_context()
         self.model = Observation()
         self.clock = SimulatedClock(self.loop, scenario.start_ms - PRELUDE_MS)
