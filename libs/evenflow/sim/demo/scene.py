@@ -33,7 +33,7 @@ CHECKPOINT_EVERY_S: Final = 600
 DECLARED_STEP_S: Final = 600
 LOSS_AT_S: Final = 3 * 3_600
 LOSS_LASTS_S: Final = 1_800
-UNTIL_S: Final = 24 * 3_600
+UNTIL_S: Final = 36 * 3_600
 REGIONS: Final = {"frankfurt": "europe", "dublin": "europe", "ohio": "america", "las-vegas": "america"}
 CITIES: Final = {"frankfurt": "Frankfurt", "dublin": "Dublin", "ohio": "Columbus", "las-vegas": "Las Vegas"}
 

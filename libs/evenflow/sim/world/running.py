@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -16,6 +16,7 @@ from evenflow.sim.expectations.runner import Broken, Judge
 from evenflow.sim.guard import guarded
 from evenflow.sim.invariants import Guardian, Violation
 from evenflow.sim.loop import Stuck
+from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
 from evenflow.sim.scenario.file import Scenario, Step
 from evenflow.sim.scenario.outcome import ScenarioWrong
@@ -30,6 +31,10 @@ from evenflow.sim.world.world import FINE, Pace, World, secret_of, token_of
 LAST_MOMENT_S: Final = 0.0004
 #: How often the world looks whether a placement leads.
 LOOK_S: Final = 1.0
+#: How often a watcher is told, in virtual time.
+WATCH_MS: Final = 300_000
+#: Told the virtual milliseconds and what was observed so far; True ends the run.
+Watch = Callable[[int, Observation], bool]
 #: Time that a new leader has before waiting tasks must be explained again.
 TAKE_OVER_MS: Final = 10_000
 
@@ -65,8 +70,10 @@ class Run:
         out: Path | None = None,
         services: Mapping[str, ServiceKind] = SERVICES,
         pace: Pace = FINE,
+        watch: Watch | None = None,
     ) -> None:
         check_versions()
+        self._watch = watch
         self._scenario = scenario
         self._pace = pace
         self._composition = Composition(
@@ -107,8 +114,18 @@ class Run:
             chosen = list(steps)
             world.at(at_ms, lambda chosen=chosen: self._steps(chosen))  # type: ignore[misc]  # bound per turn
         world.later(0, self._look)
+        if self._watch is not None:
+            world.later(WATCH_MS, self._show)
         ends = world.loop.create_task(self._end())
         await asyncio.wait({ends, self._stop}, return_when=asyncio.FIRST_COMPLETED)
+
+    def _show(self) -> None:
+        """Tell the watcher how far the run is; it may end it early."""
+        if self._watch is None or self._watch(self._world.now_ms(), self._world.model):
+            if not self._stop.done():
+                self._stop.set_result(None)
+            return
+        self._world.later(WATCH_MS, self._show)
 
     async def _end(self) -> None:
         await self._world.until(self._scenario.until_ms)

@@ -1,0 +1,106 @@
+"""The demo: both worlds at once, live progress, then every figure from the kept logs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from evenflow.sim.demo.figures import Figures, figures, read_events
+from evenflow.sim.demo.report import show
+
+WORLDS: Final = ("isolated", "joined")
+FIGURES: Final = "figures.json"
+LINE_BYTES_MAX: Final = 65_536
+
+
+def run_demo(*, out: Path | None = None, as_json: bool = False, task_count: int | None = None) -> int:
+    """Run the demo and print its figures; returns the exit code. Without `out` the logs are gone afterwards.
+
+    `task_count` takes only the first so many tasks, for a quick look.
+    """
+    if out is not None:
+        return _run(out, as_json=as_json, kept=True, task_count=task_count)
+    with tempfile.TemporaryDirectory(prefix="evenflow-demo-") as folder:
+        return _run(Path(folder), as_json=as_json, kept=False, task_count=task_count)
+
+
+def _run(folder: Path, *, as_json: bool, kept: bool, task_count: int | None) -> int:
+    screen = Console(stderr=as_json)
+    failed = asyncio.run(_both(folder, screen, task_count))
+    if failed:
+        for problem in failed:
+            screen.print(problem, markup=False, style="red")
+        return 1
+    found = {name: figures(read_events(folder / name / "events.jsonl")) for name in WORLDS}
+    written = json.dumps({name: found[name].as_json() for name in WORLDS}, indent=1, sort_keys=True)
+    (folder / FIGURES).write_text(written + "\n")
+    if as_json:
+        sys.stdout.write(written + "\n")
+    else:
+        show(screen, found["joined"], found["isolated"], folder if kept else None)
+    return 0
+
+
+async def _both(folder: Path, screen: Console, task_count: int | None) -> list[str]:
+    """Run both worlds; what went wrong, if anything."""
+    columns = (
+        TextColumn("{task.description:>8}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f} tasks ended"),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=screen, transient=True) as progress:
+        bars = {name: progress.add_task(name, total=task_count or 1, told="starting") for name in WORLDS}
+
+        def told(name: str, line: dict[str, int]) -> None:
+            clock = f"{line['t_s'] // 3600:02d}:{line['t_s'] // 60 % 60:02d}"
+            text = f"at {clock}: {line['waiting']} wait, {line['running']} run"
+            progress.update(bars[name], total=line["total"], completed=line["ended"], told=text)
+
+        problems = await asyncio.gather(*(_world(name, folder / name, told, task_count) for name in WORLDS))
+    return [problem for problem in problems if problem]
+
+
+async def _world(name: str, folder: Path, told: Callable[[str, dict[str, int]], None], task_count: int | None) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    arguments = [name, str(folder)] + ([str(task_count)] if task_count is not None else [])
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "evenflow.sim.demo.world",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=LINE_BYTES_MAX,
+    )
+    try:
+        _, said = await asyncio.gather(_progress(process.stdout, name, told), _rest(process.stderr))
+        code = await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return "" if code == 0 else f"the {name} world failed (exit {code}):\n{said}"
+
+
+async def _progress(
+    stream: asyncio.StreamReader | None, name: str, told: Callable[[str, dict[str, int]], None]
+) -> None:
+    while stream is not None and (line := await stream.readline()):
+        told(name, json.loads(line))
+
+
+async def _rest(stream: asyncio.StreamReader | None) -> str:
+    return (await stream.read()).decode(errors="replace")[-8_000:] if stream is not None else ""
+
+
+__all__ = ["Figures", "run_demo"]
