@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from evenflow.core.errors import Ended
+from evenflow.events.streams import Stream
+from evenflow.platform.broker.codec import Received
 from evenflow.platform.broker.dead_letters import retriable
 from evenflow.platform.broker.follower import Follower
 from evenflow.platform.broker.inlet import Inlet
@@ -74,9 +76,9 @@ class EventService:
         self._tasks: list[asyncio.Task[None]] = []
         self._ended: asyncio.Future[None] | None = None
 
-    def follow(self, streams: Sequence[Any], apply: Callable[[Any], None]) -> Follower:
+    def follow(self, streams: Sequence[Stream], apply: Callable[[Received], None]) -> Follower:
         """Hold a table of whole streams; restored before anything is handled."""
-        follower = Follower(self.runtime, streams, apply)
+        follower = Follower(self.runtime, streams, apply, self.end)
         self.followers.append(follower)
         return follower
 
