@@ -20,26 +20,18 @@ class Views:
         self._runtime = runtime
         self._registry = registry
         self._load = load
-        self._written: dict[str, int] = {}
+        self._written: dict[str, dict[str, int]] = {NODES: {}, DATASETS: {}}
 
     async def flush_documents(self) -> None:
         """Write node and dataset documents with a newer revision than last written."""
-        nodes = {
-            name: (e.status.revision, e.status.model_dump(mode="json")) for name, e in self._registry.nodes.items()
-        }
-        datasets = {
-            name: (body.revision, body.model_dump(mode="json")) for name, body in self._registry.datasets.items()
-        }
-        for collection, rows in ((NODES, nodes), (DATASETS, datasets)):
-            changed: dict[str, Document] = {
-                name: body
-                for name, (revision, body) in rows.items()
-                if self._written.get(f"{collection}/{name}") != revision
-            }
+        nodes = {name: entry.status for name, entry in self._registry.nodes.items()}
+        for collection, rows in ((NODES, nodes), (DATASETS, self._registry.datasets)):
+            written = self._written[collection]
+            changed = {name: body for name, body in rows.items() if written.get(name) != body.revision}
             if changed:
-                await self._runtime.documents.put_many(collection, changed)
-                for name in changed:
-                    self._written[f"{collection}/{name}"] = rows[name][0]
+                documents: dict[str, Document] = {name: body.model_dump(mode="json") for name, body in changed.items()}
+                await self._runtime.documents.put_many(collection, documents)
+                written |= {name: body.revision for name, body in changed.items()}
 
     async def flush_load(self) -> None:
         """Write the frames of changed sites; a failed write is made up for by the next flush."""
