@@ -9,34 +9,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from evenflow.core.errors import Ended
 from evenflow.events.streams import Stream
+from evenflow.platform.asgi import Asgi
 from evenflow.platform.broker.codec import Received
 from evenflow.platform.broker.dead_letters import retriable
 from evenflow.platform.broker.follower import Follower
 from evenflow.platform.broker.inlet import Inlet
 from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.runtime import Runtime
-
-#: An ASGI application: scope, receive, send.
-Asgi = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+from evenflow.platform.supervisor import Supervised
 
 
-class Service(Protocol):
-    """What a host needs of any service or agent."""
+class Service(Supervised, Protocol):
+    """What a host needs of any service or agent: to run it, and to name it."""
 
     name: str
-
-    async def start(self) -> None:
-        """Connect, restore, begin. Returns when it serves."""
-
-    async def stop(self) -> None:
-        """Finish what is in hand within a bound and leave."""
-
-    async def wait(self) -> None:
-        """Return when stopped; raise what ended it otherwise."""
 
 
 class Part(Protocol):
