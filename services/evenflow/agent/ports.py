@@ -114,9 +114,6 @@ class Disk(Protocol):
     def newest(self) -> dict[str, int]:
         """slot → highest attempt ever applied, the most recently applied slots."""
 
-    def last_sequence(self) -> int:
-        """The highest sequence ever given out; it only grows."""
-
     def session(self) -> str:
         """The last session's id; empty before the first."""
 

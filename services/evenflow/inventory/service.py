@@ -29,6 +29,7 @@ from evenflow.events.contracts.inventory import (
 )
 from evenflow.events.contracts.platform import AlertCleared, AlertRaised
 from evenflow.events.documents.node import parse_node
+from evenflow.events.documents.readiness import planned_in_node
 from evenflow.inventory.load import LiveRows
 from evenflow.inventory.registry import Registry
 from evenflow.inventory.settings import InventorySettings
@@ -107,6 +108,8 @@ class Inventory:
     def _admit(self, body: NodeAnnounced) -> NodeDescription:
         check_agent_version(agent=body.agent_version, server=VERSION)
         description = parse_node(body.document)
+        if paths := planned_in_node(description):
+            raise FieldRefused(paths[0], "is planned and does nothing yet; leave the field out")
         if description.id != body.node:
             raise FieldRefused("id", f"is {description.id!r} but the agent says it is {body.node[:128]!r}")
         known = self.registry.nodes.get(description.id)

@@ -64,6 +64,20 @@ def test_the_key_that_a_node_proved_stands_in_its_state() -> None:
     run(story)
 
 
+def test_a_node_that_promises_what_is_planned_is_refused_by_its_field() -> None:
+    """Slices of devices do nothing yet: they are named at the door instead of accepted and ignored."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("inventory")
+        devices = {"model": "a100-80g", "count": 1, "slices": [{"profile": "1g.10gb", "count": 4}]}
+        await pool.publish(announced("n1", devices=devices))
+        refused = await pool.bodies(streams.NODES, NodeRefused)
+        assert [(body.node, body.path) for body in refused] == [("n1", "devices.slices")]
+        assert await pool.bodies(streams.NODES, NodeStatus) == []
+
+    run(story)
+
+
 def test_a_bad_announcement_is_refused_by_its_field_and_nothing_else_moves() -> None:
     """R04: a node with negative or non-finite size never joins."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
@@ -12,8 +12,6 @@ from evenflow.console.live_load import LiveView
 from evenflow.console.problems import absent
 from evenflow.console.publishing import Publishing
 from evenflow.console.service import Console, node_deadline
-
-ACTIONS: Final = ("cordon", "uncordon", "drain", "revoke")
 
 
 class NodeList(Strict):
