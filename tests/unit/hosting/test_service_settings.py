@@ -8,7 +8,7 @@ from evenflow.agent.settings import AgentSettings
 from evenflow.core.errors import FieldRefused
 from evenflow.gateway.settings import GatewaySettings
 from evenflow.hosting.registry import SERVICES
-from evenflow.platform.settings import load_settings, shown, variable
+from evenflow.platform.settings import FOR_OTHERS, load_settings, shown, variable
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -24,9 +24,9 @@ def test_every_number_of_a_service_can_be_set_in_the_environment(name: str) -> N
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_misspelt_setting_is_refused_by_its_variable(name: str) -> None:
-    """A setting that reaches nobody is an error; what is meant for tasks' own processes is no setting."""
+    """A setting that reaches nobody is an error; what is meant for tasks or agents is no setting."""
     kind = SERVICES[name].settings
-    load_settings(kind, name, environment={"EVENFLOW_CHECKPOINT_DIR": "/x", "EVENFLOW_RESUME_DIR": "/y"})
+    load_settings(kind, name, environment=dict.fromkeys(FOR_OTHERS, "/x"))
     wrong = variable(name, "no_such_field")
     with pytest.raises(FieldRefused, match=rf"^{wrong}: is no setting of {name}"):
         load_settings(kind, name, environment={wrong: "1"})

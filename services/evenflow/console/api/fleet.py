@@ -7,7 +7,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from evenflow.console.api.reading import DOCUMENT_BODY, Strict, document_of, fields_of, reason_in, reply, who_asks
+from evenflow.console.api.reading import (
+    DOCUMENT_BODY,
+    PAGE_MAX,
+    Strict,
+    document_of,
+    fields_of,
+    reason_in,
+    reply,
+    who_asks,
+)
 from evenflow.console.live_load import LiveView
 from evenflow.console.problems import absent
 from evenflow.console.publishing import Publishing
@@ -20,7 +29,7 @@ class NodeList(Strict):
     site: str = Field(default="", max_length=128)
     reach: str = Field(default="", max_length=20)
     prefix: str = Field(default="", max_length=128)
-    limit: int = Field(default=200, ge=1, le=500)
+    limit: int = Field(default=200, ge=1, le=PAGE_MAX)
     after: str = Field(default="", max_length=128)
 
 
