@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from evenflow.inventory.load import LiveRows
 from evenflow.inventory.registry import Registry
 from evenflow.platform.runtime import Runtime
-from evenflow.platform.stores.ports import Document
-
-NODES: Final = "nodes"
-DATASETS: Final = "datasets"
+from evenflow.platform.stores.revisions import RevisionView
 
 
 class Views:
@@ -20,18 +15,13 @@ class Views:
         self._runtime = runtime
         self._registry = registry
         self._load = load
-        self._written: dict[str, dict[str, int]] = {NODES: {}, DATASETS: {}}
+        self._nodes = RevisionView(runtime.documents, runtime.log, "nodes")
+        self._datasets = RevisionView(runtime.documents, runtime.log, "datasets")
 
     async def flush_documents(self) -> None:
-        """Write node and dataset documents with a newer revision than last written."""
-        nodes = {name: entry.status for name, entry in self._registry.nodes.items()}
-        for collection, rows in ((NODES, nodes), (DATASETS, self._registry.datasets)):
-            written = self._written[collection]
-            changed = {name: body for name, body in rows.items() if written.get(name) != body.revision}
-            if changed:
-                documents: dict[str, Document] = {name: body.model_dump(mode="json") for name, body in changed.items()}
-                await self._runtime.documents.put_many(collection, documents)
-                written |= {name: body.revision for name, body in changed.items()}
+        """Write node and dataset documents that changed."""
+        await self._nodes.flush({name: entry.status for name, entry in self._registry.nodes.items()})
+        await self._datasets.flush(self._registry.datasets)
 
     async def flush_load(self) -> None:
         """Write the frames of changed sites; a failed write is made up for by the next flush."""
