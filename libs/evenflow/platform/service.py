@@ -90,20 +90,25 @@ class EventService:
         self.runtime.log.info("service started", service=self.name, instance=self.runtime.instance)
 
     async def stop(self) -> None:
-        """Finish what is in hand and leave."""
+        """Finish what is in hand and leave. All are stopped, whatever one of them raises; the first error comes out."""
         self.ready = False
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for part in reversed(self.parts):
-            await part.stop()
+        stops = [part.stop for part in reversed(self.parts)]
         if self.inlet.broker.subscribers:
-            await self.inlet.broker.stop()
-        for follower in self.followers:
-            await follower.stop()
-        await self.outlet.stop()
+            stops.append(self.inlet.broker.stop)
+        stops += [*(follower.stop for follower in self.followers), self.outlet.stop]
+        failure: Exception | None = None
+        for stop in stops:
+            try:
+                await stop()
+            except Exception as error:  # noqa: BLE001  it comes out once the others have let go
+                failure = failure or error
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
+        if failure is not None:
+            raise failure
 
     async def wait(self) -> None:
         """Return when stopped; raise what ended the service otherwise."""
