@@ -53,8 +53,8 @@ class Inlet:
         self.dead_letters = DeadLetters(runtime, outlet)
         self.broker: KafkaBroker = runtime.transport.broker(client_id=f"{runtime.name}-{runtime.instance}")
 
-    def on(self, stream: Stream, *, workers: int = 1) -> Callable[[Handler], Handler]:
-        """One event at a time, in order within each key; `workers` members share the partitions."""
+    def on(self, stream: Stream) -> Callable[[Handler], Handler]:
+        """One event at a time, in order within each key."""
 
         def register(handler: Handler) -> Handler:
             async def handle(received: Any) -> None:  # FastStream makes a model of a declared type
@@ -64,7 +64,7 @@ class Inlet:
                 record = self._raw()
                 await self._guarded([received], [record], single)
 
-            self._subscribe(stream, handle, batch=False, workers=workers, max_records=None)
+            self._subscribe(stream, handle, batch=False, max_records=None)
             return handler
 
         return register
@@ -76,7 +76,7 @@ class Inlet:
             async def handle(received: Any) -> None:
                 await self._guarded(received, list(self._raw()), handler)
 
-            self._subscribe(stream, handle, batch=True, workers=1, max_records=max_records)
+            self._subscribe(stream, handle, batch=True, max_records=max_records)
             return handler
 
         return register
@@ -98,7 +98,6 @@ class Inlet:
         handle: Callable[..., Awaitable[None]],
         *,
         batch: bool,
-        workers: int,
         max_records: int | None,
     ) -> None:
         async def parse(record: Any, original: Callable[[Any], Awaitable[KafkaMessage]]) -> KafkaMessage:
@@ -111,7 +110,7 @@ class Inlet:
             raw: Any = message.raw_message
             return [decode(one, stream) for one in raw] if batch else decode(raw, stream)
 
-        options: dict[str, Any] = {"batch": True, "max_records": max_records} if batch else {"max_workers": workers}
+        options: dict[str, Any] = {"batch": True, "max_records": max_records} if batch else {}
         self.broker.subscriber(
             stream.name,
             group_id=f"evenflow.{self._runtime.name}.{stream.name}",
