@@ -15,6 +15,7 @@ from evenflow.core.fleet.views import DatasetView, LinkView, NodeView
 from evenflow.core.lifecycle.node import DeviceState, Reach, takes_work
 from evenflow.core.placement.policy import DEFAULT_POLICY, Policy
 from evenflow.core.queueing.description import QueueDescription
+from evenflow.core.queueing.quota import DEFAULT_QUEUE
 from evenflow.events.contracts.console import DocumentPublished
 from evenflow.events.contracts.inventory import DatasetChanged, NodeStatus
 from evenflow.events.contracts.link_probe import LinkEstimate
@@ -24,8 +25,6 @@ from evenflow.events.documents.policy import parse_policy, policy_hash
 from evenflow.events.documents.queue import parse_queue
 from evenflow.events.streams import DATASETS, LINKS, NODES, POLICIES, Stream
 from evenflow.platform.broker.codec import Received
-
-DEFAULT_QUEUE: Final = "default"
 
 #: Streams followed, in the order in which a restart reads them.
 STREAMS: Final[tuple[Stream, ...]] = (POLICIES, NODES, LINKS, DATASETS)
