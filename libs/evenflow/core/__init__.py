@@ -1,1 +1,1 @@
-"""core of Evenflow."""
+"""Decisions as pure functions over plain values: no input, clock, chance or logging."""

@@ -28,9 +28,9 @@ MS_PER_HOUR: Final = 3_600_000
 #: Largest integer any quantity may have: fits a signed 64-bit column with room for sums over 100,000 rows.
 QUANTITY_MAX: Final = 2**53
 
-_PLAIN = re.compile(r"^(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?$")
-_SIZE = re.compile(r"^((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,9})?)\s?(B|[kMGTP]B|[KMGTP]iB)$")
-_RATE = re.compile(r"^((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,9})?)\s?([kMGT]?bit/s)$")
+_PLAIN = re.compile(r"(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?")
+_SIZE = re.compile(r"((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,9})?)\s?(B|[kMGTP]B|[KMGTP]iB)")
+_RATE = re.compile(r"((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,9})?)\s?([kMGT]?bit/s)")
 
 #: unit of a size → bytes
 SIZES: Final = {
@@ -55,7 +55,7 @@ def _decimal(value: object) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise ValueError("must be a number or a decimal string")
     if isinstance(value, str):
-        if not _PLAIN.match(value):
+        if not _PLAIN.fullmatch(value):
             raise ValueError("must be a plain decimal such as 0.25: no sign, exponent, space or other notation")
         return Decimal(value)
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
@@ -110,9 +110,9 @@ def rate_bits(value: object) -> int:
 
 def _with_unit(value: object, pattern: re.Pattern[str], units: dict[str, int], wanted: str) -> int:
     if isinstance(value, str):
-        match = pattern.match(value)
+        match = pattern.fullmatch(value)
         if match is None:
-            if _PLAIN.match(value):
+            if _PLAIN.fullmatch(value):
                 return scaled(value, 1)
             raise ValueError(f"must be {wanted}")
         return scaled(match.group(1), units[match.group(2)])

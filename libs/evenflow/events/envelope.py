@@ -86,8 +86,8 @@ def derived_id(*parts: object) -> str:
 def traceparent_of(correlation_id: str, event_id: str, parent: str = "") -> str:
     """The W3C trace context of one event: a trace per correlation, a span per event, the same in every process.
 
-    A parent's trace is gone on with; otherwise the trace id follows from the correlation id, so a task's whole course is
-    one trace without anybody having to hand it on.
+    A parent's trace is gone on with; otherwise the trace id follows from the correlation id, so that a task's whole
+    course is one trace without anybody having to hand it on.
     """
     if len(parent) >= TRACEPARENT_LENGTH and parent.startswith("00-"):
         trace, flags = parent[3:35], parent[53:55]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import SecretStr
+
 from evenflow.console.settings import ConsoleSettings
 from evenflow.gateway.settings import GatewaySettings
 from evenflow.hosting.composition import Composition
@@ -95,7 +97,7 @@ class Development:
         folder = self.options.folder
         secret = "" if folder is None else kept_secret(folder / "gateway.secret")
         return {
-            "gateway": GatewaySettings(token=token, secret=secret, heartbeat_ms=HEARTBEAT_MS),
+            "gateway": GatewaySettings(token=SecretStr(token), secret=SecretStr(secret), heartbeat_ms=HEARTBEAT_MS),
             "inventory": InventorySettings(
                 heartbeat_period_ms=HEARTBEAT_MS,
                 suspect_after_ms=2 * HEARTBEAT_MS + 1_000,

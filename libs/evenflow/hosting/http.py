@@ -13,7 +13,7 @@ import uvicorn
 from pydantic_core import to_json
 
 from evenflow.core.errors import Refused
-from evenflow.platform.service import Asgi
+from evenflow.platform.asgi import Asgi
 
 GRACE_S: Final = 2
 CONCURRENCY_MAX: Final = 2_000

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import BaseModel
-
 from evenflow.billing.main import build as build_billing
 from evenflow.billing.settings import BillingSettings
 from evenflow.checkpoint.main import build as build_checkpoint
@@ -24,6 +22,7 @@ from evenflow.placement.main import build as build_placement
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import Service
+from evenflow.platform.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class ServiceKind:
     """One kind of service. `build` takes the runtime and an instance of `settings`."""
 
     name: str
-    settings: type[BaseModel]
+    settings: type[Settings]
     build: Callable[[Runtime, Any], Service]
 
 

@@ -7,36 +7,20 @@ import os
 from pathlib import Path
 from typing import Any
 
-from evenflow.core.errors import FieldRefused
 from evenflow.hosting.composition import DOORS, Composition, kind_named
 from evenflow.hosting.registry import ServiceKind
 from evenflow.hosting.signals import until_told
 from evenflow.hosting.surroundings import HostSettings, Surroundings
 from evenflow.platform.collector import tune_collector
-from evenflow.platform.settings import Settings, load_settings, read_table
+from evenflow.platform.settings import load_settings
 
 
 def run_service(name: str, file: Path | None) -> int:
     """Run until told to stop; returns the exit code. Raises Refused for wrong settings."""
     kind = kind_named(name)
     host = load_settings(HostSettings, "host", file=file, environment=os.environ)
-    chosen = service_settings(kind, file)
+    chosen = load_settings(kind.settings, kind.name, file=file, environment=os.environ)
     return asyncio.run(_run(host, kind, chosen))
-
-
-def service_settings(kind: ServiceKind, file: Path | None) -> Any:
-    """A service's settings from file and environment. Raises FieldRefused."""
-    if issubclass(kind.settings, Settings):
-        return load_settings(kind.settings, kind.name, file=file, environment=os.environ)
-    given = read_table(file).get(kind.name, {}) if file is not None else {}
-    prefix = f"EVENFLOW_{kind.name}_".replace("-", "_").upper()
-    for variable, text in sorted(os.environ.items()):
-        if variable.startswith(prefix):
-            given[variable.removeprefix(prefix).lower()] = text
-    try:
-        return kind.settings.model_validate(given)
-    except ValueError as error:
-        raise FieldRefused(kind.name, " ".join(str(error).split())[:300]) from None
 
 
 async def _run(host: HostSettings, kind: ServiceKind, chosen: Any) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field
 
-from evenflow.core.errors import Refused
 from evenflow.events.streams import topics
 from evenflow.platform.broker.codec import make_wire
 from evenflow.platform.broker.embedded.log import EmbeddedLog
@@ -105,13 +103,3 @@ class Surroundings:
         await self.stores.close()
         if self.log is not None:
             self.log.close()
-
-
-MakeRuntime = Callable[[str], Runtime]
-
-
-def require_embedded(surroundings: Surroundings) -> EmbeddedLog:
-    """The log of this process. Raises Refused when it is elsewhere."""
-    if surroundings.log is None:
-        raise Refused("this needs the embedded log: leave the log's URL out, or write embedded:/folder")
-    return surroundings.log

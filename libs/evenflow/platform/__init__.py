@@ -1,1 +1,1 @@
-"""platform of Evenflow."""
+"""What every process stands on: broker, stores, security, observability, clock, settings."""

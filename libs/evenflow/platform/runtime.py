@@ -7,20 +7,14 @@ client library, the wall clock or a random source.
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from evenflow.platform.broker.codec import JSON, Wire
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids
+from evenflow.platform.fail_points import FailPoint, no_fail_point
 from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
-
-FailPoint = Callable[[str], Awaitable[None]]
-
-
-async def no_fail_point(name: str) -> None:
-    """Production's fail point: nothing happens."""
 
 
 @dataclass(frozen=True, slots=True)

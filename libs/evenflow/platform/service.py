@@ -9,32 +9,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from evenflow.core.errors import Ended
+from evenflow.events.streams import Stream
+from evenflow.platform.asgi import Asgi
+from evenflow.platform.broker.codec import Received
 from evenflow.platform.broker.dead_letters import retriable
 from evenflow.platform.broker.follower import Follower
 from evenflow.platform.broker.inlet import Inlet
 from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.runtime import Runtime
-
-#: An ASGI application: scope, receive, send.
-Asgi = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+from evenflow.platform.supervisor import Supervised
 
 
-class Service(Protocol):
-    """What a host needs of any service or agent."""
+class Service(Supervised, Protocol):
+    """What a host needs of any service or agent: to run it, and to name it."""
 
     name: str
-
-    async def start(self) -> None:
-        """Connect, restore, begin. Returns when it serves."""
-
-    async def stop(self) -> None:
-        """Finish what is in hand within a bound and leave."""
-
-    async def wait(self) -> None:
-        """Return when stopped; raise what ended it otherwise."""
 
 
 class Part(Protocol):
@@ -74,9 +66,9 @@ class EventService:
         self._tasks: list[asyncio.Task[None]] = []
         self._ended: asyncio.Future[None] | None = None
 
-    def follow(self, streams: Sequence[Any], apply: Callable[[Any], None]) -> Follower:
+    def follow(self, streams: Sequence[Stream], apply: Callable[[Received], None]) -> Follower:
         """Hold a table of whole streams; restored before anything is handled."""
-        follower = Follower(self.runtime, streams, apply)
+        follower = Follower(self.runtime, streams, apply, self.end)
         self.followers.append(follower)
         return follower
 
@@ -97,19 +89,23 @@ class EventService:
         self.runtime.log.info("service started", service=self.name, instance=self.runtime.instance)
 
     async def stop(self) -> None:
-        """Finish what is in hand and leave."""
+        """Finish what is in hand and leave. All are stopped, whatever one of them raises; the first error comes out."""
         self.ready = False
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for part in reversed(self.parts):
-            await part.stop()
-        await self.inlet.stop()
-        for follower in self.followers:
-            await follower.stop()
-        await self.outlet.stop()
+        stops = [part.stop for part in reversed(self.parts)]
+        stops += [self.inlet.stop, *(follower.stop for follower in self.followers), self.outlet.stop]
+        failure: Exception | None = None
+        for stop in stops:
+            try:
+                await stop()
+            except Exception as error:  # noqa: BLE001  it comes out once the others have let go
+                failure = failure or error
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
+        if failure is not None:
+            raise failure
 
     async def wait(self) -> None:
         """Return when stopped; raise what ended the service otherwise."""

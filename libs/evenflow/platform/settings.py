@@ -31,8 +31,8 @@ from evenflow.core.errors import FieldRefused
 FILE_BYTES_MAX: Final = 2**20
 SECRET_BYTES_MAX: Final = 65_536
 
-#: Set for a task's own process and meant for nobody else, though they look like settings.
-FOR_TASKS: Final = ("EVENFLOW_CHECKPOINT_DIR", "EVENFLOW_RESUME_DIR")
+#: For a task's own process, and for the command that joins a machine, though they look like settings of a service.
+FOR_OTHERS: Final = ("EVENFLOW_CHECKPOINT_DIR", "EVENFLOW_RESUME_DIR", "EVENFLOW_GATEWAY_URL")
 
 S = TypeVar("S", bound="Settings")
 
@@ -115,7 +115,7 @@ def _from_environment(settings: type[Settings], service: str, environment: Mappi
     known = {variable(service, name): name for name in settings.model_fields}
     found: _Found = {}
     for key in sorted(environment):
-        if not key.startswith(prefix) or key in FOR_TASKS:
+        if not key.startswith(prefix) or key in FOR_OTHERS:
             continue
         name = known.get(key)
         if name is not None:

@@ -21,7 +21,7 @@ EXIT_ERROR: Final = 1
 CANCEL_S: Final = 1.0
 
 
-class Service(Protocol):
+class Supervised(Protocol):
     """One incarnation of a service; a restart makes another."""
 
     async def start(self) -> None:
@@ -63,7 +63,7 @@ class _Kept:
     """One place in the list: what makes its service, and the task that keeps it running."""
 
     name: str
-    make: Callable[[], Service]
+    make: Callable[[], Supervised]
     serves: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
@@ -85,7 +85,7 @@ class Supervisor:
         self._refused: Refused | None = None
         self.exits: deque[Exit] = deque(maxlen=EXITS_KEPT)
 
-    def add(self, name: str, make: Callable[[], Service]) -> None:
+    def add(self, name: str, make: Callable[[], Supervised]) -> None:
         """Run what `make` returns, a fresh object for each start. ValueError for a name used twice."""
         if any(kept.name == name for kept in self._kept):
             raise ValueError(f"a service named {name} is added already")
@@ -184,7 +184,7 @@ class Supervisor:
             await self._cancel(work)
             await self._let_go(kept, service)
 
-    async def _let_go(self, kept: _Kept, service: Service) -> None:
+    async def _let_go(self, kept: _Kept, service: Supervised) -> None:
         """The service's own stop, bounded; its errors are logged and go no further."""
         task = asyncio.create_task(service.stop(), name=f"stop {kept.name}")
         try:

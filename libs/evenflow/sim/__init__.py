@@ -1,1 +1,1 @@
-"""sim of Evenflow."""
+"""The simulation: production services on virtual time, in a world whose faults a scenario or a seed decides."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -181,6 +181,3 @@ class Stage(Protocol):
 
     async def settle(self) -> None:
         """End every fault that is still on."""
-
-    def tasks_matching(self, pattern: str) -> Sequence[str]:
-        """Ids of the tasks known so far that match a pattern, in order of first sight."""

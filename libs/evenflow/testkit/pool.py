@@ -31,7 +31,8 @@ from evenflow.platform.broker.embedded.storage.memory import MemoryStorage
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
 from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.broker.ports import Record
-from evenflow.platform.runtime import FailPoint, Runtime, no_fail_point
+from evenflow.platform.fail_points import FailPoint, no_fail_point
+from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import Service
 from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad, MemoryObjects
 from evenflow.sim.clock import SimulatedClock, SimulatedIds

@@ -359,11 +359,11 @@ class Member:
             stop_ms = max(0, means.around.clock.monotonic_ms() - self.held.ended_ms)
             outcome = (self.held.outcome or said.Outcome(ended_as="stopped")).model_copy(update={"stop_ms": stop_ms})
             if clean:
-                receipt = self._statement(said.AttemptReclaimed, outcome=outcome, leftover=False)
+                receipt = self._reclaimed(outcome, leftover=False)
                 await self._keep(receipt, phase=Phase.RECLAIMED, outcome=outcome, leftover=False)
                 break
             if not self.held.leftover:
-                receipt = self._statement(said.AttemptReclaimed, outcome=outcome, leftover=True)
+                receipt = self._reclaimed(outcome, leftover=True)
                 await self._keep(receipt, leftover=True)
                 means.beat_now()
             await means.around.clock.sleep(means.settings.reclaim_recheck_ms / 1000)
@@ -373,6 +373,10 @@ class Member:
 
     def _statement(self, kind: type[Any], **values: Any) -> Statement:
         body: Contract = self._means.speaker.receipt(kind, self.held.desired, **values)
+        return Statement(body, self.held.causation, self.held.correlation)
+
+    def _reclaimed(self, outcome: said.Outcome, *, leftover: bool) -> Statement:
+        body = self._means.speaker.reclaimed(self.held.desired, outcome, leftover=leftover)
         return Statement(body, self.held.causation, self.held.correlation)
 
     async def _keep(self, *statements: Statement, **changes: Any) -> None:

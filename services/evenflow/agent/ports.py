@@ -6,7 +6,7 @@ The simulation fills these with simulated things; everything else of the agent i
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -20,15 +20,8 @@ from evenflow.core.lifecycle.node import DeviceState
 from evenflow.events.contract import Document
 from evenflow.events.contracts.placement import AttemptDesired
 from evenflow.platform.clock import Clock, Ids
+from evenflow.platform.fail_points import FailPoint, no_fail_point
 from evenflow.platform.stores.ports import Objects
-
-#: Awaited at named places; the simulation kills processes there.
-FailPoint = Callable[[str], Awaitable[None]]
-
-
-async def no_fail_point(name: str) -> None:
-    """A real agent's fail point: nothing happens."""
-
 
 # --- the gateway ----------------------------------------------------------------------------------------------------
 
@@ -120,9 +113,6 @@ class Disk(Protocol):
 
     def newest(self) -> dict[str, int]:
         """slot → highest attempt ever applied, the most recently applied slots."""
-
-    def last_sequence(self) -> int:
-        """The highest sequence ever given out; it only grows."""
 
     def session(self) -> str:
         """The last session's id; empty before the first."""

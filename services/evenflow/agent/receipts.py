@@ -11,7 +11,7 @@ from evenflow.agent.journal import Held, Outgoing
 from evenflow.agent.ports import Session, Surroundings
 from evenflow.events import streams
 from evenflow.events.contract import Contract
-from evenflow.events.contracts.agent import NodeHeartbeat, Receipt
+from evenflow.events.contracts.agent import AttemptReclaimed, NodeHeartbeat, Outcome, Receipt
 from evenflow.events.contracts.placement import AttemptDesired
 from evenflow.events.envelope import derived_id
 from evenflow.events.keys import key_of
@@ -68,6 +68,21 @@ class Speaker:
             queue=desired.queue,
             at_ms=max(0, self._around.clock.now_ms()),
             **values,
+        )
+
+    def reclaimed(self, desired: AttemptDesired, outcome: Outcome, *, leftover: bool = False) -> AttemptReclaimed:
+        """The receipt that gives one member's place back, or says that something is left on it."""
+        place = desired.place
+        return self.receipt(
+            AttemptReclaimed,
+            desired,
+            outcome=outcome,
+            leftover=leftover,
+            site=place.site,
+            device_milli=sum(share.milli for share in place.devices),
+            cpu_milli=place.cpu_milli,
+            price_per_hour_micro=place.price_per_hour_micro,
+            cpu_price_per_hour_micro=place.cpu_price_per_hour_micro,
         )
 
     async def commit(

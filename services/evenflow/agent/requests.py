@@ -1,4 +1,4 @@
-"""One-off wishes: probe a path, fetch a dataset ahead, look at yourself, save progress now. Each is served once."""
+"""One-off wishes: probe a path, look at yourself, save progress now. Each is served once."""
 
 from __future__ import annotations
 

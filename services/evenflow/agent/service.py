@@ -28,7 +28,6 @@ from evenflow.core.running.reconciling import Act, Action, Wanted, reconcile
 from evenflow.events.contract import Document
 from evenflow.events.contracts.agent import (
     AttemptAccepted,
-    AttemptReclaimed,
     AttemptRefused,
     AttemptStopped,
     DeviceLoad,
@@ -254,7 +253,7 @@ class AgentService:
             desired=desired, causation=item.id, correlation=item.correlation_id, phase=Phase.RECLAIMED,
             boot=self._around.machine.boot, outcome=outcome,
         )  # fmt: skip
-        bodies = [*before, self._speaker.receipt(AttemptReclaimed, desired, outcome=outcome)]
+        bodies = [*before, self._speaker.reclaimed(desired, outcome)]
         said = [Statement(body, item.id, item.correlation_id) for body in bodies]
         await self._speaker.commit(*said, rows=lambda: (held,))
         self._newest[held.slot] = max(desired.attempt, self._newest.get(held.slot, 0))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from evenflow.platform.settings import Settings
 
 
-class AgentSettings(BaseModel):
+class AgentSettings(Settings):
     """Periods and time-outs in milliseconds, sizes in bytes. `progress_period_ms` 0 = only when the task asks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     heartbeat_ms: int = Field(default=0, ge=0, le=3_600_000, description="0 = what the gateway says")
     poll_wait_ms: int = Field(default=25_000, ge=0, le=25_000)
@@ -24,5 +24,4 @@ class AgentSettings(BaseModel):
     records_per_batch_max: int = Field(default=500, ge=1, le=1_000)
     batch_bytes_max: int = Field(default=400_000, ge=10_000, le=1_000_000)
     outbox_count_max: int = Field(default=100_000, ge=100, le=10_000_000)
-    remembered_slots_max: int = Field(default=20_000, ge=100, le=1_000_000)
     flush_timeout_ms: int = Field(default=2_000, ge=0, le=60_000)

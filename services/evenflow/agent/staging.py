@@ -121,16 +121,20 @@ class Staging:
 
     async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         """A store call, tried again with growing pauses while the store is away; the last Unavailable comes out."""
-        settings = self._settings
-        pause_ms = settings.backoff_ms
-        for attempt in range(1, settings.store_attempts_max + 1):
+        return await self._tried(call, self._settings.store_attempts_max, lambda error: isinstance(error, Unavailable))
+
+    async def _tried(
+        self, call: Callable[[], Awaitable[T]], attempts_max: int, passes: Callable[[EvenflowError], bool]
+    ) -> T:
+        pause_ms = self._settings.backoff_ms
+        for attempt in range(1, attempts_max + 1):
             try:
                 return await call()
-            except Unavailable:
-                if attempt == settings.store_attempts_max:
+            except EvenflowError as error:
+                if attempt == attempts_max or not passes(error):
                     raise
             await self._around.clock.sleep(pause_ms / 1000)
-            pause_ms = min(settings.backoff_ms_max, pause_ms * 2)
+            pause_ms = min(self._settings.backoff_ms_max, pause_ms * 2)
         raise AssertionError  # the loop returns or raises
 
     async def _transfer(
@@ -190,20 +194,18 @@ class Staging:
         return counted[0]
 
     async def _carry(self, what: str, from_site: str, to_site: str, size_bytes: int, counted: list[int]) -> None:
-        settings, around = self._settings, self._around
+        """Bring what is still missing; a broken transfer is taken up again where it broke."""
 
         def count(arrived: int) -> None:
             counted[0] = min(size_bytes, counted[0] + arrived)
 
-        pause_ms = settings.backoff_ms
-        for attempt in range(1, settings.transfer_attempts_max + 1):
-            try:
-                await around.machine.transfer(
-                    what, from_site=from_site, to_site=to_site, size_bytes=size_bytes - counted[0], counted=count
-                )
-                return
-            except TransferBroken as error:
-                if error.missing or attempt == settings.transfer_attempts_max:
-                    raise
-            await around.clock.sleep(pause_ms / 1000)
-            pause_ms = min(settings.backoff_ms_max, pause_ms * 2)
+        def passes(error: EvenflowError) -> bool:
+            return isinstance(error, TransferBroken) and not error.missing
+
+        await self._tried(
+            lambda: self._around.machine.transfer(
+                what, from_site=from_site, to_site=to_site, size_bytes=size_bytes - counted[0], counted=count
+            ),
+            self._settings.transfer_attempts_max,
+            passes,
+        )

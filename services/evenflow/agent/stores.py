@@ -39,10 +39,6 @@ class MemoryDisk:
         """slot → highest attempt applied."""
         return dict(self._slots)
 
-    def last_sequence(self) -> int:
-        """The highest sequence given out."""
-        return self._sequence
-
     def session(self) -> str:
         """The last session's id."""
         return self._session
@@ -129,10 +125,6 @@ class SqliteDisk:
     def newest(self) -> dict[str, int]:
         """slot → highest attempt applied."""
         return dict(self._database.execute("SELECT slot, attempt FROM slots ORDER BY slot").fetchall())
-
-    def last_sequence(self) -> int:
-        """The highest sequence given out, or reserved before a restart."""
-        return self._sequence
 
     def session(self) -> str:
         """The last session's id."""

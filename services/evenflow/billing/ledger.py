@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError
 
 from evenflow.billing.account import STATE_VERSION, Account, Folded
 from evenflow.billing.settings import BillingSettings
-from evenflow.core.errors import Unavailable
+from evenflow.core.errors import Ended, Unavailable
 from evenflow.core.placement.policy import Policy
 from evenflow.events import streams
 from evenflow.events.contracts.billing import UsageMeasured
@@ -25,6 +25,7 @@ from evenflow.events.contracts.placement import StateRecorded
 from evenflow.platform.broker.codec import Bad, Encoded, Fact, Received, decode, encode
 from evenflow.platform.broker.dead_letters import parked
 from evenflow.platform.broker.ports import Producer, Record
+from evenflow.platform.broker.transactions import STUCK
 from evenflow.platform.runtime import Runtime
 
 GROUP = "evenflow.billing.ledger"
@@ -226,4 +227,7 @@ class Ledger:
             self._runtime.log.error("ledger state row can't be read", key=str(record.key))
             return
         body = received.body
+        if isinstance(body, StateRecorded) and body.state_version > STATE_VERSION:
+            version = f"version {body.state_version}; this build writes {STATE_VERSION}"
+            raise Ended(f"ledger row {received.key} has {version}: run the newer one", exit_code=STUCK)
         account.apply(received.key, dict(body.row) if isinstance(body, StateRecorded) else None)

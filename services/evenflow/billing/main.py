@@ -16,7 +16,7 @@ from evenflow.platform.service import EventService, Step
 def build(runtime: Runtime, settings: BillingSettings) -> EventService:
     """Put billing together."""
     host = EventService(runtime)
-    policy = PolicyInForce(runtime)
+    policy = PolicyInForce()
     views = LedgerViews(runtime)
     ledger = Ledger(runtime, settings, policy.current, host.end)
     host.follow([streams.POLICIES], policy.apply)

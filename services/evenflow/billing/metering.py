@@ -25,7 +25,7 @@ def meter(received: Received) -> list[Fact]:
         return _facts(_attempt(body, body.use, at_ms=received.envelope.time_ms), received)
     if isinstance(body, TransferFinished | TransferFailed):
         return _facts(_transfer(body, at_ms=received.envelope.time_ms), received)
-    if isinstance(body, AttemptReclaimed) and body.outcome.stop_ms:
+    if isinstance(body, AttemptReclaimed) and body.outcome.stop_ms and not body.leftover:
         return _facts(_stop(body), received)
     return []
 
@@ -80,8 +80,13 @@ def _stop(body: AttemptReclaimed) -> Iterator[UsageMeasured]:
         member=body.member,
         queue=body.queue,
         node=body.node,
-        site="",
+        site=body.site,
         duration_ms=body.outcome.stop_ms,
+        device_milli=body.device_milli,
+        cpu_milli=body.cpu_milli,
+        device_milli_ms=body.device_milli * body.outcome.stop_ms,
+        price_per_hour_micro=body.price_per_hour_micro,
+        cpu_price_per_hour_micro=body.cpu_price_per_hour_micro,
         at_ms=body.at_ms,
     )
 

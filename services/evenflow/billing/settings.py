@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from evenflow.platform.settings import Settings
 
 
-class BillingSettings(BaseModel):
+class BillingSettings(Settings):
     """Sizes and bounds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     batch_max: int = Field(default=500, ge=1, le=10_000)
     transaction_limit_s: float = Field(default=10.0, gt=0, le=600)

@@ -8,6 +8,7 @@ from evenflow.events.contracts.billing import CrossingSettled, LedgerEntry
 from evenflow.platform.broker.codec import Received
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.stores.ports import Document
+from evenflow.platform.stores.revisions import BATCH_COUNT, batches
 
 LEDGER: Final = "ledger"
 CROSSINGS: Final = "crossings"
@@ -35,8 +36,7 @@ class LedgerViews:
     async def flush(self) -> None:
         """Write what waits; what could not be written goes on waiting."""
         for collection, waiting in self._waiting.items():
-            if waiting:
-                batch = dict(waiting)
+            for batch in batches(dict(waiting), BATCH_COUNT):
                 await self._runtime.documents.put_many(collection, batch)
                 for name, written in batch.items():
                     if waiting.get(name) is written:

@@ -15,11 +15,13 @@ Key = tuple[int, int]
 class TaskCheckpoints:
     """One task. `closed` is the newest attempt that ended: what it still writes counts for nothing.
 
-    `good` and `bad` are keyed (generation, checkpoint).
+    `good` and `bad` are keyed (generation, checkpoint). `pruned` is the newest that was removed: a receipt of it or of
+    an older one that comes again says nothing new.
     """
 
     closed: int = 0
     ended: bool = False
+    pruned: Key = (0, 0)
     good: dict[Key, CheckpointFact] = field(default_factory=dict)
     bad: dict[Key, CheckpointFact] = field(default_factory=dict)
 
@@ -61,6 +63,7 @@ class Projection:
         elif isinstance(fact, CheckpointPruned):
             entry.good.pop(key, None)
             entry.bad.pop(key, None)
+            entry.pruned = max(entry.pruned, key)
             if entry.ended and not entry.good and not entry.bad:
                 self.tasks.pop(f"{fact.tenant}/{fact.task}", None)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from evenflow.checkpoint.ports import CheckpointStore
 from evenflow.checkpoint.projection import Projection
 from evenflow.checkpoint.settings import CheckpointSettings
+from evenflow.core.errors import Unavailable
 from evenflow.core.lifecycle.alerts import Alert
 from evenflow.events import streams
 from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptStarted
@@ -28,7 +31,7 @@ class Checkpoints:
         """A saved checkpoint: read it whole and say what was found. One of a closed attempt counts for nothing."""
         entry = self.projection.of(body.tenant, body.task)
         key = (body.generation, body.checkpoint)
-        if key in entry.good or key in entry.bad:
+        if key in entry.good or key in entry.bad or key <= entry.pruned:
             return []
         if body.attempt <= entry.closed or entry.ended:
             self.late_count += 1
@@ -36,10 +39,10 @@ class Checkpoints:
                 "checkpoint of an ended attempt ignored", task=f"{body.tenant}/{body.task}", attempt=body.attempt
             )
             return []
+        fields = _fields(body)
         await self._runtime.point("checkpoint.before-verify")
-        problem = await self._store.problem(body.manifest)
+        problem = await self._store.problem(CheckpointFact(**fields))
         await self._runtime.point("checkpoint.after-verify")
-        fields = {name: getattr(body, name) for name in CheckpointFact.model_fields}
         if problem:
             return self._damaged(CheckpointDamaged(**fields, problem=problem), cause)
         verified = CheckpointVerified(**fields)
@@ -51,8 +54,8 @@ class Checkpoints:
         entry = self.projection.of(body.tenant, body.task)
         facts: list[Fact] = []
         for fact in [known for known in entry.good.values() if known.manifest in body.damaged]:
-            fields = {name: getattr(fact, name) for name in CheckpointFact.model_fields}
-            facts += self._damaged(CheckpointDamaged(**fields, problem="found damaged when resuming"), cause)
+            damaged = CheckpointDamaged(**_fields(fact), problem="found damaged when resuming")
+            facts += self._damaged(damaged, cause)
         return facts
 
     def _damaged(self, body: CheckpointDamaged, cause: Received) -> list[Fact]:
@@ -68,7 +71,10 @@ class Checkpoints:
         ]
 
     async def prune(self) -> list[Fact]:
-        """Periodic: remove all but the newest good ones of living tasks, and everything of ended ones."""
+        """Periodic: remove all but the newest good ones of living tasks, and everything of ended ones.
+
+        What was removed before the store went away is said all the same; the rest is the next step's.
+        """
         doomed: list[CheckpointFact] = []
         for entry in list(self.projection.tasks.values()):
             newest_first = [entry.good[key] for key in sorted(entry.good, reverse=True)]
@@ -76,10 +82,17 @@ class Checkpoints:
             doomed += list(entry.bad.values()) if entry.ended or len(newest_first) >= self._settings.kept_count else []
         facts: list[Fact] = []
         for fact in doomed:
-            await self._store.remove(fact.manifest)
-            fields = {name: getattr(fact, name) for name in CheckpointFact.model_fields}
-            pruned = CheckpointPruned(**fields)
+            try:
+                await self._store.remove(fact)
+            except Unavailable as error:
+                self._runtime.log.warning("checkpoints not removed", problem=str(error))
+                break
+            pruned = CheckpointPruned(**_fields(fact))
             self.projection.take(pruned)
             identity = f"pruned-{fact.tenant}/{fact.task}/g{fact.generation}/c{fact.checkpoint}"
             facts.append(Fact(streams.CHECKPOINTS, pruned, id=identity))
         return facts
+
+
+def _fields(body: AttemptCheckpointed | CheckpointFact) -> dict[str, Any]:
+    return {name: getattr(body, name) for name in CheckpointFact.model_fields}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from evenflow.platform.settings import Settings
 
 
-class ConsoleSettings(BaseModel):
+class ConsoleSettings(Settings):
     """How much is remembered, how long readers wait, and who may call.
 
     `trusted_hosts` are the names under which the API may be called besides loopback; the port does not matter.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ended_task_count_max: int = Field(default=5_000, ge=10, le=1_000_000)
     ledger_entry_count_max: int = Field(default=20_000, ge=100, le=5_000_000)
@@ -19,8 +19,6 @@ class ConsoleSettings(BaseModel):
     course_entry_count_max: int = Field(default=400, ge=20, le=10_000)
     round_count_max: int = Field(default=1_000, ge=10, le=100_000)
     archive_period_ms: int = Field(default=1_000, ge=50, le=60_000)
-    wait_ms_max: int = Field(default=25_000, ge=0, le=120_000)
     body_bytes_max: int = Field(default=1_048_576, ge=1_024, le=1_048_576)
-    page_count_max: int = Field(default=500, ge=1, le=500)
     stream_count_max: int = Field(default=256, ge=1, le=10_000)
     trusted_hosts: tuple[str, ...] = Field(default=(), max_length=32)

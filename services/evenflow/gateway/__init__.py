@@ -1,1 +1,1 @@
-"""gateway of Evenflow."""
+"""Gateway: the agents' door. Sessions, desired state, records, objects; nothing unsigned gets in."""

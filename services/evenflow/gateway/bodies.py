@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evenflow.core.errors import FieldRefused
 from evenflow.events.contract import Count
+from evenflow.platform.broker.codec import refused
 
 B = TypeVar("B", bound=BaseModel)
 
@@ -60,6 +60,4 @@ def read_json(kind: type[B], data: bytes) -> B:
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
-        first: dict[str, Any] = dict(error.errors(include_url=False, include_input=False, include_context=False)[0])
-        path = ".".join(str(step) for step in first.get("loc", ()))
-        raise FieldRefused(path or "body", str(first.get("msg", "is not valid"))[:300]) from None
+        raise refused(error, "body") from None

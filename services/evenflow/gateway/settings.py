@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+import re
+from typing import Final
+
+from pydantic import Field, SecretStr, field_validator
+
+from evenflow.platform.settings import Settings
+
+_SECRET: Final = re.compile(r"([0-9a-f]{64,128})?")
 
 
-class GatewaySettings(BaseModel):
+class GatewaySettings(Settings):
     """Periods in milliseconds, sizes in bytes.
 
     `token` is one that any new node may show (embedded profile; empty = join tokens only). `secret` is what session
@@ -13,10 +20,8 @@ class GatewaySettings(BaseModel):
     documents.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    token: str = Field(default="", max_length=256)
-    secret: str = Field(default="", pattern=r"^([0-9a-f]{64,128})?$")
+    token: SecretStr = Field(default=SecretStr(""), max_length=256)
+    secret: SecretStr = SecretStr("")
     heartbeat_ms: int = Field(default=10_000, ge=100, le=3_600_000)
     poll_wait_ms_max: int = Field(default=25_000, ge=0, le=25_000)
     body_bytes_max: int = Field(default=1_048_576, ge=1_024, le=16_777_216)
@@ -27,3 +32,10 @@ class GatewaySettings(BaseModel):
     requests_per_node_max: int = Field(default=200, ge=1, le=10_000)
     tombstones_per_node_max: int = Field(default=1_000, ge=1, le=100_000)
     sessions_remembered_max: int = Field(default=100_000, ge=1, le=10_000_000)
+
+    @field_validator("secret")
+    @classmethod
+    def _is_hexadecimal(cls, secret: SecretStr) -> SecretStr:
+        if _SECRET.fullmatch(secret.get_secret_value()) is None:
+            raise ValueError("must be 64 to 128 lower-case hexadecimal digits, or empty")
+        return secret

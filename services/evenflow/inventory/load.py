@@ -41,17 +41,20 @@ class SiteLoad:
         self.changed = True
 
     def _make_room(self, node: str, count: int) -> tuple[int, int, int]:
-        known = self.index.get(node)
-        if known is None:
-            row = len(self.names)
+        """Rows for a node. Devices stand in the order of their nodes, so that one node ends where the next begins."""
+        row, first, before = self.index.get(node, (len(self.names), len(self._devices), 0))
+        if row == len(self.names):
             self.names.append(node)
             self._nodes = np.concatenate([self._nodes, np.zeros(1, NODE_ROW)])
-        else:
-            row = known[0]
-        place = self.index[node] = (row, len(self._devices), count)
-        self._devices = np.concatenate([self._devices, np.zeros(count, DEVICE_ROW)])
+        room = np.zeros(count, DEVICE_ROW)
+        self._devices = np.concatenate([self._devices[:first], room, self._devices[first + before :]])
+        self.index[node] = (row, first, count)
+        for behind in self.names[row + 1 :]:
+            its_row, its_first, its_count = self.index[behind]
+            self.index[behind] = (its_row, its_first + count - before, its_count)
+        self._nodes["first"][row + 1 :] += count - before
         self._take_columns()
-        return place
+        return self.index[node]
 
     def _take_columns(self) -> None:
         self._memory = self._devices["memory_used_bytes"]

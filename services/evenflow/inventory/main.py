@@ -20,6 +20,7 @@ def build(runtime: Runtime, settings: InventorySettings) -> EventService:
     catalogue = Catalogue(inventory.registry)
     views = Views(runtime, inventory.registry, inventory.load)
     host.follow([streams.NODES, streams.DATASETS], inventory.restore)
+    host.follow([streams.POLICIES], inventory.silence.apply)
     subscribe(host, inventory, catalogue)
 
     async def judge() -> None:

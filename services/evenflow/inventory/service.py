@@ -13,7 +13,7 @@ from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.lifecycle.alerts import Alert
 from evenflow.core.lifecycle.node import Administration, DeviceState, Health, Reach
-from evenflow.core.probing.liveness import Tolerance, judge
+from evenflow.core.probing.liveness import judge
 from evenflow.core.probing.sequence import Freshness
 from evenflow.core.product import VERSION
 from evenflow.events import streams
@@ -29,9 +29,11 @@ from evenflow.events.contracts.inventory import (
 )
 from evenflow.events.contracts.platform import AlertCleared, AlertRaised
 from evenflow.events.documents.node import parse_node
+from evenflow.events.documents.readiness import planned_in_node
 from evenflow.inventory.load import LiveRows
 from evenflow.inventory.registry import Registry
 from evenflow.inventory.settings import InventorySettings
+from evenflow.inventory.silence import Silence
 from evenflow.platform.broker.codec import Fact, Received
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.versions import check_agent_version
@@ -45,6 +47,7 @@ class Inventory:
         self.settings = settings
         self.registry = Registry()
         self.load = LiveRows()
+        self.silence = Silence(settings)
         self.beacon_ms = runtime.clock.monotonic_ms()
         self.blind_since_ms: int | None = None
         self.raised: dict[tuple[Alert, str], bool] = {}
@@ -107,6 +110,8 @@ class Inventory:
     def _admit(self, body: NodeAnnounced) -> NodeDescription:
         check_agent_version(agent=body.agent_version, server=VERSION)
         description = parse_node(body.document)
+        if paths := planned_in_node(description):
+            raise FieldRefused(paths[0], "is planned and does nothing yet; leave the field out")
         if description.id != body.node:
             raise FieldRefused("id", f"is {description.id!r} but the agent says it is {body.node[:128]!r}")
         known = self.registry.nodes.get(description.id)
@@ -158,25 +163,19 @@ class Inventory:
 
     def _hold_off(self, status: NodeStatus | None, now_ms: int) -> int:
         if status is not None and status.reach is Reach.LOST:
-            return now_ms + self.settings.hold_off_ms if self.settings.hold_off_ms else 0
+            return now_ms + self.silence.hold_off_ms if self.silence.hold_off_ms else 0
         return status.returning_until_ms if status is not None else 0
 
     # judging ----------------------------------------------------------------------------------------------------------
 
     def judge_silence(self) -> list[Fact]:
         """Periodic: suspects, losses, blindness, ended hold-offs."""
-        settings = self.settings
-        limits = Tolerance(
-            min(settings.suspect_after_ms, settings.silence_tolerance_ms),
-            settings.silence_tolerance_ms,
-            settings.blind_max_ms,
-        )
         verdict = judge(
             self.registry.contacts(),
             beacon_ms=self.beacon_ms,
             blind_since_ms=self.blind_since_ms,
             now_ms=self.runtime.clock.monotonic_ms(),
-            limits=limits,
+            limits=self.silence.tolerance,
         )
         facts: list[Fact] = []
         if (verdict.blind_since_ms is None) != (self.blind_since_ms is None):

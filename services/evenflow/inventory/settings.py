@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from evenflow.platform.settings import Settings
 
 
-class InventorySettings(BaseModel):
+class InventorySettings(Settings):
     """Periods and tolerances, in milliseconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     heartbeat_period_ms: int = Field(default=10_000, ge=100, le=3_600_000)
     suspect_after_ms: int = Field(default=15_000, ge=100, le=86_400_000)

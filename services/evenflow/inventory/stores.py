@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from evenflow.inventory.load import LiveRows
 from evenflow.inventory.registry import Registry
 from evenflow.platform.runtime import Runtime
-from evenflow.platform.stores.ports import Document
-
-NODES: Final = "nodes"
-DATASETS: Final = "datasets"
+from evenflow.platform.stores.revisions import RevisionView
 
 
 class Views:
@@ -20,26 +15,13 @@ class Views:
         self._runtime = runtime
         self._registry = registry
         self._load = load
-        self._written: dict[str, int] = {}
+        self._nodes = RevisionView(runtime.documents, runtime.log, "nodes")
+        self._datasets = RevisionView(runtime.documents, runtime.log, "datasets")
 
     async def flush_documents(self) -> None:
-        """Write node and dataset documents with a newer revision than last written."""
-        nodes = {
-            name: (e.status.revision, e.status.model_dump(mode="json")) for name, e in self._registry.nodes.items()
-        }
-        datasets = {
-            name: (body.revision, body.model_dump(mode="json")) for name, body in self._registry.datasets.items()
-        }
-        for collection, rows in ((NODES, nodes), (DATASETS, datasets)):
-            changed: dict[str, Document] = {
-                name: body
-                for name, (revision, body) in rows.items()
-                if self._written.get(f"{collection}/{name}") != revision
-            }
-            if changed:
-                await self._runtime.documents.put_many(collection, changed)
-                for name in changed:
-                    self._written[f"{collection}/{name}"] = rows[name][0]
+        """Write node and dataset documents that changed."""
+        await self._nodes.flush({name: entry.status for name, entry in self._registry.nodes.items()})
+        await self._datasets.flush(self._registry.datasets)
 
     async def flush_load(self) -> None:
         """Write the frames of changed sites; a failed write is made up for by the next flush."""

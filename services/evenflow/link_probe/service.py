@@ -55,18 +55,14 @@ class LinkProbe:
     # tables -----------------------------------------------------------------------------------------------------------
 
     def follow(self, received: Received) -> None:
-        """Fold nodes, link documents and the own estimates."""
+        """Fold nodes, link documents and the own estimates. Raises FieldRefused for a document that is none."""
         body = received.body
         if isinstance(body, NodeStatus):
             self.nodes[body.node] = body
         elif isinstance(body, LinkEstimate):
             self.known[body.from_site, body.to_site] = body
         elif isinstance(body, DocumentPublished) and body.kind == "link":
-            try:
-                link = parse_link(body.document)
-            except FieldRefused as refusal:
-                self.runtime.log.warning("link document refused", name=body.name, problem=str(refusal))
-                return
+            link = parse_link(body.document)
             self.documents[link.source, link.target] = link
             self._undeclared[link.source, link.target] = None
             if link.both_ways:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from evenflow.platform.settings import Settings
 
 
-class LinkProbeSettings(BaseModel):
+class LinkProbeSettings(Settings):
     """Periods in milliseconds, sizes in bytes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     probe_period_ms: int = Field(default=60_000, ge=500, le=86_400_000)
     probe_size_bytes: int = Field(default=16_000_000, ge=0, le=10_000_000_000)

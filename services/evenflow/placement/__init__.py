@@ -1,1 +1,1 @@
-"""placement of Evenflow."""
+"""Placement: the one decider of a pool. Takes submissions and receipts, decides in rounds, one transaction each."""

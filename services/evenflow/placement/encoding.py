@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -146,8 +145,3 @@ def cut(record: Encoded) -> Encoded:
 def document_bytes(document: Any) -> bytes:
     """A document as JSON with sorted keys: same content, same bytes."""
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
-
-
-def values_of(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, bytes]]:
-    """Rows with their bytes, for an image."""
-    return [(key, row_bytes(row)) for key, row in rows]

@@ -63,7 +63,7 @@ class Leader:
         self.rounds = Rounds(runtime, settings, self.model, self.tables, self.capacity, engine)
         self._images = Images(runtime, settings.pool)
         self._inputs = Inputs(runtime, settings, self._wake.set)
-        self._follower = Follower(runtime, STREAMS, self.tables.apply)
+        self._follower = Follower(runtime, STREAMS, self.tables.apply, self._fail)
         self._transactions = Transactions(
             runtime,
             f"evenflow.placement.{settings.pool}",

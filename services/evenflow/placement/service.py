@@ -9,9 +9,9 @@ from evenflow.placement.leading import Leader
 from evenflow.placement.rounds import Engine
 from evenflow.placement.seat import Seat
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.asgi import Asgi
 from evenflow.platform.broker.transactions import STOPPED, UNKNOWN
 from evenflow.platform.runtime import Runtime
-from evenflow.platform.service import Asgi
 
 STOP_LIMIT_S = 15.0
 

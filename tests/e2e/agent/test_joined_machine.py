@@ -82,7 +82,7 @@ class Pool:
         await self.host.start()
         self.outlet = Outlet(self.runtime("placement"))
         await self.outlet.start()
-        self.follower = Follower(self.runtime("reader"), [streams.RUNS], self.seen.append)
+        self.follower = Follower(self.runtime("reader"), [streams.RUNS], self.seen.append, self.host.end)
         await self.follower.start()
         door = socket.socket()
         door.bind(("127.0.0.1", 0))

@@ -106,7 +106,7 @@ class World:
         await self.gateway.start()
         self.outlet = Outlet(self.runtime("placement"))
         await self.outlet.start()
-        self.follower = Follower(self.runtime("reader"), READ, self.seen.append)
+        self.follower = Follower(self.runtime("reader"), READ, self.seen.append, self.gateway.end)
         await self.follower.start()
 
     async def exchange(self, request: HttpRequest, *, timeout_ms: int) -> HttpResponse:

@@ -10,8 +10,9 @@ from evenflow.core.lifecycle.event_types import EntryKind
 from evenflow.core.placement.policy import Charges
 from evenflow.core.pricing.charge import Use, charge_micro, transfer_cost_micro
 from evenflow.events import streams
-from evenflow.events.contracts.agent import TransferFinished
+from evenflow.events.contracts.agent import AttemptReclaimed, Outcome, TransferFinished
 from evenflow.events.contracts.billing import ChargeRecorded, CrossingSettled
+from evenflow.events.contracts.console import DocumentPublished
 from evenflow.events.contracts.placement import (
     AttemptUse,
     CrossingTerms,
@@ -215,5 +216,32 @@ def test_unreadable_usage_is_parked_and_the_partition_goes_on() -> None:
         await pool.pass_s(2)
         assert len(await ledger(pool, kind=EntryKind.WORK)) == 1
         assert len(await pool.dead_letters(streams.USAGE)) == 1
+
+    run(story)
+
+
+def reclaimed(stop_ms: int, *, leftover: bool = False) -> Fact:
+    fields: dict[str, Any] = {"tenant": "default", "task": "t1", "attempt": 1, "generation": 1, "member": 0, "epoch": 1}
+    outcome = Outcome(ended_as="stopped", stop_ms=stop_ms)
+    held = {"device_milli": 1000, "cpu_milli": 2000, "price_per_hour_micro": 4_000_000, "site": "east"}
+    body = AttemptReclaimed(node="n1", queue="q", at_ms=0, outcome=outcome, leftover=leftover, **fields, **held)
+    return Fact(streams.RUNS, body)
+
+
+def test_stopping_is_charged_by_the_policys_share_for_the_time_until_proven_free() -> None:
+    """By default it costs nothing; a policy that charges it does so for the whole time, leftovers included, once."""
+
+    async def story(pool: Pool) -> None:
+        document = {"name": "default", "billing": {"charge": {"stop": 0.5}}}
+        published = DocumentPublished(kind="policy", name="default", version=1, document=document)
+        await pool.publish(Fact(streams.POLICIES, published))
+        await pool.start("billing")
+        await pool.publish(reclaimed(1_000, leftover=True))
+        await pool.publish(reclaimed(9_000), reclaimed(9_000))
+        await pool.pass_s(2)
+        lines = await ledger(pool, kind=EntryKind.STOP)
+        assert [(one.duration_ms, one.device_milli_ms, one.amount_micro, one.site) for one in lines] == [
+            (9_000, 9_000_000, 5_000, "east"),
+        ]
 
     run(story)

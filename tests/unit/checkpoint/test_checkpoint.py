@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evenflow.core.checkpointing.manifest import Manifest, folder, part_of, write_manifest
+from evenflow.core.errors import Unavailable
 from evenflow.events import streams
 from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptStarted
 from evenflow.events.contracts.checkpoint import CheckpointDamaged, CheckpointPruned, CheckpointVerified
@@ -60,6 +61,11 @@ def lost(attempt: int = 1) -> Fact:
     return Fact(streams.ASSIGNMENTS, body)
 
 
+def ended() -> Fact:
+    body = TaskEnded(tenant="default", task="t", queue="q", epoch=1, end="succeeded", attempt=1, submitted_ms=0)
+    return Fact(streams.ASSIGNMENTS, body)
+
+
 def test_a_whole_checkpoint_is_verified_once_however_often_it_is_announced() -> None:
     """Redelivery of the receipt publishes nothing new."""
 
@@ -99,15 +105,78 @@ def test_a_damaged_checkpoint_is_never_verified(harm: str) -> None:
     run(story)
 
 
-def test_a_manifest_outside_the_checkpoints_folder_is_not_followed() -> None:
-    """A receipt can't make the service read or delete anything else."""
+@pytest.mark.parametrize(
+    "elsewhere", ["secrets/manifest.json", "checkpoints/default/other/g000001/c000001/manifest.json"]
+)
+def test_a_receipt_can_make_the_service_neither_read_nor_delete_anything_else(elsewhere: str) -> None:
+    """A manifest outside of its own folder is damage; when that is pruned, what it named is still there."""
 
     async def story(pool: Pool) -> None:
         await pool.start("checkpoint")
-        await pool.objects.put("secrets/manifest.json", b"{}")
-        await pool.publish(assigned(), receipt(1, "secrets/manifest.json"))
+        await pool.objects.put(elsewhere, b"{}")
+        await pool.publish(assigned(), receipt(1, elsewhere))
         facts = await pool.bodies(streams.CHECKPOINTS, CheckpointDamaged)
-        assert "not where checkpoints are kept" in facts[0].problem
+        assert "not where this checkpoint is kept" in facts[0].problem
+        await pool.publish(ended())
+        await pool.pass_s(11)
+        assert len(await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)) == 1
+        assert await pool.objects.paths("") == [elsewhere]
+
+    run(story)
+
+
+def test_a_manifest_that_tells_of_another_checkpoint_is_damage() -> None:
+    """A copy of an older checkpoint under a newer name does not count as the newer one."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        older = await written(pool, 1)
+        newer = await written(pool, 2)
+        await pool.objects.put(newer, await pool.objects.get(older))
+        await pool.publish(assigned(), receipt(2, newer))
+        facts = await pool.bodies(streams.CHECKPOINTS, CheckpointDamaged)
+        assert [f.problem for f in facts] == ["the manifest is that of another checkpoint"]
+
+    run(story)
+
+
+def test_the_receipt_of_a_pruned_checkpoint_that_comes_again_is_no_damage() -> None:
+    """An old receipt may follow the removal of its checkpoint: nothing is said, no alert is raised."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint", kept_count=1)
+        first = await written(pool, 1)
+        await pool.publish(assigned(), receipt(1, first), receipt(2, await written(pool, 2)))
+        await pool.pass_s(11)
+        assert [f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)] == [1]
+        await pool.publish(receipt(1, first))
+        assert await pool.bodies(streams.CHECKPOINTS, CheckpointDamaged) == []
+        assert await pool.bodies(streams.ALERTS) == []
+
+    run(story)
+
+
+def test_what_was_pruned_before_the_store_went_away_is_said() -> None:
+    """The facts of a step that broke off are published; the rest follows when the store is back."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint", kept_count=1)
+        for number in (1, 2, 3):
+            await pool.publish(assigned(), receipt(number, await written(pool, number)))
+        remove, removed = pool.objects.delete, []
+
+        async def once(path: str) -> bool:
+            if len(removed) == 1 and path.endswith("manifest.json"):
+                raise Unavailable("the store is away")
+            removed.extend([path] if path.endswith("manifest.json") else [])
+            return await remove(path)
+
+        pool.objects.delete = once
+        await pool.pass_s(11)
+        assert len(await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)) == 1
+        pool.objects.delete = remove
+        await pool.pass_s(11)
+        assert sorted(f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)) == [1, 2]
 
     run(story)
 
@@ -154,8 +223,7 @@ def test_only_the_newest_are_kept_and_none_after_the_end() -> None:
             await pool.publish(assigned(), receipt(number, await written(pool, number)))
         await pool.pass_s(11)
         assert [f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)] == [1]
-        end = TaskEnded(tenant="default", task="t", queue="q", epoch=1, end="succeeded", attempt=1, submitted_ms=0)
-        await pool.publish(Fact(streams.ASSIGNMENTS, end))
+        await pool.publish(ended())
         await pool.pass_s(11)
         assert sorted(f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)) == [1, 2, 3]
         assert await pool.objects.paths("checkpoints/") == []

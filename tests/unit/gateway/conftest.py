@@ -68,7 +68,7 @@ class Door:
         await self.host.start()
         self.outlet = Outlet(self.runtime("placement"))
         await self.outlet.start()
-        self.follower = Follower(self.runtime("reader"), READ, self.seen.append)
+        self.follower = Follower(self.runtime("reader"), READ, self.seen.append, self.host.end)
         await self.follower.start()
 
     async def raw(self, method: str, target: str, headers: dict[str, str], body: bytes = b"") -> tuple[int, Any]:

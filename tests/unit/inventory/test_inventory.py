@@ -8,7 +8,12 @@ from evenflow.core.lifecycle.node import Administration, DeviceState, Reach
 from evenflow.core.probing.load_frame import unpack
 from evenflow.events import streams
 from evenflow.events.contracts.agent import DeviceLoad, NodeAnnounced, NodeHeartbeat, TransferFailed, TransferFinished
-from evenflow.events.contracts.console import DatasetAddRequested, NodeCordonRequested, NodeRevokeRequested
+from evenflow.events.contracts.console import (
+    DatasetAddRequested,
+    DocumentPublished,
+    NodeCordonRequested,
+    NodeRevokeRequested,
+)
 from evenflow.events.contracts.inventory import DatasetChanged, NodeRefused, NodeStatus
 from evenflow.events.contracts.platform import AlertBody
 from evenflow.events.envelope import AgentStamp
@@ -60,6 +65,20 @@ def test_the_key_that_a_node_proved_stands_in_its_state() -> None:
         assert (await newest(pool, "n1")).public_key == "ab" * 32
         await pool.publish(announced("n1", cpu=8))
         assert (await newest(pool, "n1")).public_key == "ab" * 32
+
+    run(story)
+
+
+def test_a_node_that_promises_what_is_planned_is_refused_by_its_field() -> None:
+    """Slices of devices do nothing yet: they are named at the door instead of accepted and ignored."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("inventory")
+        devices = {"model": "a100-80g", "count": 1, "slices": [{"profile": "1g.10gb", "count": 4}]}
+        await pool.publish(announced("n1", devices=devices))
+        refused = await pool.bodies(streams.NODES, NodeRefused)
+        assert [(body.node, body.path) for body in refused] == [("n1", "devices.slices")]
+        assert await pool.bodies(streams.NODES, NodeStatus) == []
 
     run(story)
 
@@ -217,5 +236,36 @@ def test_a_kept_copy_joins_the_catalogue_and_a_missing_one_leaves_it() -> None:
         assert [copy.site for copy in copies] == ["east", "west"]
         await pool.publish(Fact(streams.TRANSFERS, gone))
         assert [c.site for c in (await pool.bodies(streams.DATASETS, DatasetChanged))[-1].copies] == ["west"]
+
+    run(story)
+
+
+def policy(version: int, **silence: Any) -> Fact:
+    document = {"name": "default", **({"silence": silence} if silence else {})}
+    return Fact(streams.POLICIES, DocumentPublished(kind="policy", name="default", version=version, document=document))
+
+
+def test_a_policy_says_how_long_silence_is_borne_and_the_settings_say_what_it_leaves_out() -> None:
+    """A new version counts at once, also after a restart; one without the number gives it back to the settings."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("inventory", silence_tolerance_ms=20_000, suspect_after_ms=20_000)
+        await pool.publish(policy(1, tolerance_s=60), announced("n1"))
+        for second in range(5):
+            await pool.publish(announced("n2", session=f"s{second}"))
+            await pool.pass_s(10)
+        assert (await newest(pool, "n1")).reach is Reach.SUSPECT
+        await pool.stop("inventory")
+        await pool.start("inventory", silence_tolerance_ms=20_000, suspect_after_ms=20_000)
+        for second in range(4):
+            await pool.publish(announced("n2", session=f"r{second}"))
+            await pool.pass_s(10)
+        assert (await newest(pool, "n1")).reach is Reach.SUSPECT
+        await pool.publish(policy(2, hold_off_s=5), announced("n2", session="t"))
+        await pool.pass_s(2)
+        assert (await newest(pool, "n1")).reach is Reach.LOST
+        await pool.publish(announced("n1", session="back"))
+        returning_ms = (await newest(pool, "n1")).returning_until_ms - pool.clock.now_ms()
+        assert 4_000 < returning_ms <= 5_000
 
     run(story)

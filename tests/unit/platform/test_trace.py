@@ -77,16 +77,6 @@ def test_anything_else_is_no_context(text: str) -> None:
     assert trace.parse_traceparent(text) is None
 
 
-def test_roots_and_steps_come_from_the_injected_generator() -> None:
-    """The same seed gives the same ids; a step keeps trace and sampling."""
-    root = trace.new_trace(random.Random(1), sampled=False)
-    assert root == trace.new_trace(random.Random(1), sampled=False)
-    step = trace.continued(root, random.Random(2))
-    assert step.trace_id == root.trace_id
-    assert step.span_id != root.span_id
-    assert trace.traceparent(step).endswith("-00")
-
-
 def test_off_an_incoming_context_is_handed_on_unchanged() -> None:
     """A service without tracing does not cut its callers' traces."""
     tracing = trace.Tracing("x", random=random.Random(1), clock=Clock())

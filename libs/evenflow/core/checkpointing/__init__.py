@@ -1,1 +1,1 @@
-"""checkpointing of Evenflow."""
+"""What a whole checkpoint consists of, and how a broken one is told."""

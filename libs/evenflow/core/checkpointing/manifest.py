@@ -43,14 +43,14 @@ class Manifest:
     parts: tuple[ManifestPart, ...]
 
 
-def folder(tenant: str, task: str, generation: int, checkpoint: int) -> str:
-    """The folder of one checkpoint, ending in '/'."""
-    return f"checkpoints/{tenant}/{task}/g{generation:06d}/c{checkpoint:06d}/"
-
-
 def task_folder(tenant: str, task: str) -> str:
     """The folder of all of a task's checkpoints, ending in '/'."""
     return f"checkpoints/{tenant}/{task}/"
+
+
+def folder(tenant: str, task: str, generation: int, checkpoint: int) -> str:
+    """The folder of one checkpoint, ending in '/'."""
+    return f"{task_folder(tenant, task)}g{generation:06d}/c{checkpoint:06d}/"
 
 
 def part_of(name: str, data: bytes) -> ManifestPart:
@@ -77,9 +77,9 @@ def read_manifest(data: bytes) -> Manifest:
     """Bytes as a manifest; FieldRefused says what is wrong with them."""
     try:
         body: Mapping[str, Any] = json.loads(data)
-        parts = tuple(
-            ManifestPart(str(p["name"]), int(p["size_bytes"]), str(p["sha256"])) for p in body["parts"][:PARTS_MAX]
-        )
+        if len(body["parts"]) > PARTS_MAX:
+            raise FieldRefused("manifest", f"names {len(body['parts'])} parts, at most {PARTS_MAX} are read")
+        parts = tuple(ManifestPart(str(p["name"]), int(p["size_bytes"]), str(p["sha256"])) for p in body["parts"])
         return Manifest(
             tenant=str(body["tenant"]),
             task=str(body["task"]),
@@ -90,7 +90,7 @@ def read_manifest(data: bytes) -> Manifest:
             size_bytes=int(body["size_bytes"]),
             parts=parts,
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise FieldRefused("manifest", f"can't be read: {type(error).__name__}") from None
 
 

@@ -1,1 +1,1 @@
-"""demand of Evenflow."""
+"""What a task asks for, exact and with defaults filled in."""

@@ -1,1 +1,1 @@
-"""ledger of Evenflow."""
+"""The hash chain of a queue's ledger."""

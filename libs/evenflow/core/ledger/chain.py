@@ -27,9 +27,8 @@ def first_break(lines: Iterable[Mapping[str, Any]]) -> int | None:
 
     Checks the hashes, that numbers count up from 1, and that each balance is the one before plus the amount.
     """
-    previous, number, balance = GENESIS, 0, 0
-    for line in lines:
-        number += 1
+    previous, balance = GENESIS, 0
+    for number, line in enumerate(lines, start=1):
         balance += int(line["amount_micro"])
         follows = (
             line["previous"] == previous

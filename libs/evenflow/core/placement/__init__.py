@@ -1,1 +1,1 @@
-"""placement of Evenflow."""
+"""The decision: from a snapshot, queues and demands to a plan with its reasons."""

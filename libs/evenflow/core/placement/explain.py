@@ -24,7 +24,7 @@ from evenflow.core.fleet.table import Bits, Integers, Mask
 from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.placement import feasibility as rule
 from evenflow.core.placement.classes import DemandClass, Scope
-from evenflow.core.placement.gang import LEVELS, domain_of, slots_of, sums_of
+from evenflow.core.placement.gang import domain_of, slots_of, sums_of
 from evenflow.core.units import MILLI, cores_text, devices_text, milli_text, money_text, size_text
 
 #: Different sets of blockers taken one by one before sorting is the quicker way.
@@ -340,8 +340,3 @@ def _report(scope: Scope, asked: Resources, task: Task, named: int, bits: Bits, 
             needed, available = texts(scope, asked, task, ruled, members)
             blockers.append(Blocker(reason, dimension, needed, available, int(ruled.sum())))
     return tuple(blockers)
-
-
-def level_name(levels: tuple[str, ...]) -> str:
-    """The widest of the levels allowed."""
-    return levels[-1] if levels else LEVELS[0]

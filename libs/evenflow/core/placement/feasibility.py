@@ -82,10 +82,6 @@ class Regions:
         self.region: Integers = by_site[table.site] if len(table) else np.zeros(0, dtype=np.int64)
         self.names = tuple(names)
 
-    def of_site(self, site: str) -> str:
-        """The region a site lies in."""
-        return self._of_site.get(site) or SiteDescription(site).region_id
-
     def inside(self, regions: Sequence[str]) -> Mask:
         """Which nodes lie in one of the regions."""
         return np.isin(self.region, [index for index, name in enumerate(self.names) if name in regions])

@@ -1,1 +1,1 @@
-"""pricing of Evenflow."""
+"""What a use costs, and what a run would cost before it starts."""

@@ -1,1 +1,1 @@
-"""probing of Evenflow."""
+"""From what is heard to what is believed: liveness, links, load frames, replay windows."""

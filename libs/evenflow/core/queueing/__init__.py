@@ -1,1 +1,1 @@
-"""queueing of Evenflow."""
+"""Queues: quota, order, and who must wait for whom."""

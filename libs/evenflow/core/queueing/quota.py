@@ -156,11 +156,6 @@ class Queues:
         """What the queue's live attempts hold."""
         return self._used.get(queue_id, NOTHING)
 
-    def exceeds_limit(self, task: Task) -> bool:
-        """Whether a task alone asks for more than its queue may ever hold."""
-        view = self._views.get(task.queue)
-        return view is not None and bool(view.limit.short_of(amount_asked(task)))
-
     def hold(self, queue_id: str, holder: Holder, amount: Amount) -> bool:
         """Count an amount against a queue; False if the holder is counted so already. Raises Conflict otherwise."""
         held = self._holds.get(holder)

@@ -129,12 +129,18 @@ class AttemptStopped(Receipt):
 class AttemptReclaimed(Receipt):
     """Devices proven free, scratch clean. Carries the outcome again, so it is enough by itself.
 
-    `leftover` says that a process is still on a device: then the capacity does not return.
+    `leftover` says that a process is still on a device: then the capacity does not return. What was held, and its
+    prices per hour of a device and of a core, are echoed from the desired state, for the charge of stopping.
     """
 
     TYPE: ClassVar = EventType.ATTEMPT_RECLAIMED
     outcome: Outcome
     leftover: bool = False
+    site: Text = ""
+    device_milli: Count = 0
+    cpu_milli: Count = 0
+    price_per_hour_micro: Count = 0
+    cpu_price_per_hour_micro: Count = 0
 
 
 class NodeAnnounced(Contract):

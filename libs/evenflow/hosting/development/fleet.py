@@ -25,9 +25,9 @@ from evenflow.events.documents.node import parse_node
 from evenflow.hosting.development.keeping import KeptMachine, KeptSession
 from evenflow.hosting.development.neighbourhood import NODES, paths
 from evenflow.hosting.surroundings import Surroundings as HostSurroundings
+from evenflow.platform.asgi import Asgi
 from evenflow.platform.clock import Clock, system_random
 from evenflow.platform.security.identity import load_or_make_key, new_key
-from evenflow.platform.service import Asgi
 
 SETTINGS: Final = AgentSettings()
 STEPS: Final = 8

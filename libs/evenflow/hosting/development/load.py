@@ -13,8 +13,8 @@ from evenflow.client.api import AsyncClient
 from evenflow.client.calls import listing, put_dataset, put_document
 from evenflow.core.errors import EvenflowError
 from evenflow.hosting.development.neighbourhood import DATASETS, LINKS, QUEUES, SITES
+from evenflow.platform.asgi import Asgi
 from evenflow.platform.clock import Clock
-from evenflow.platform.service import Asgi
 
 PERIOD_S: Final = 2.0
 WAITING_MAX: Final = 20

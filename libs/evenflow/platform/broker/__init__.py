@@ -1,1 +1,1 @@
-"""broker of Evenflow."""
+"""The log: bodies to records and back, publishing, following, subscribing, dead letters, transactions."""

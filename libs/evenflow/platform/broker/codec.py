@@ -229,11 +229,11 @@ def rewritten(event_type: str, value: bytes, wire: Wire) -> tuple[bytes, str]:
     return (value, JSON_CONTENT_TYPE) if wire is JSON else wire.write(read_body(event_type, value))
 
 
-def refused(error: ValidationError) -> FieldRefused:
-    """The first wrong field of a body, by its path."""
+def refused(error: ValidationError, whole: str = "value") -> FieldRefused:
+    """The first wrong field of a body, by its path; `whole` names the body itself."""
     first: dict[str, Any] = dict(error.errors(include_url=False, include_input=False, include_context=False)[0])
     path = ".".join(str(step) for step in first.get("loc", ()))
-    return FieldRefused(path or "value", str(first.get("msg", "is not valid")))
+    return FieldRefused(path or whole, str(first.get("msg", "is not valid"))[:PROBLEM_LENGTH_MAX])
 
 
 def _key_text(key: bytes | None) -> str:

@@ -73,7 +73,9 @@ class DeadLetters:
         )
         await self._outlet.send([letter])
         self.parked_count += 1
-        runtime.log.warning("record parked", origin=bad.record.topic, code=bad.code, problem=bad.problem)
+        record = bad.record
+        origin = f"{record.topic}/{record.partition}/{record.offset}"
+        runtime.log.warning("record parked", origin=origin, code=bad.code, problem=bad.problem)
 
     async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         """Call, again after a growing pause while the error is retriable; the last error comes out."""

@@ -1,7 +1,8 @@
 """Following a stream from its beginning without a group: how a service holds a table of others' facts.
 
 `start` returns when everything that was on the log at that moment has been applied; afterwards the tail is applied as
-it comes. Unreadable records are counted and passed over: the group reader of the stream parks them.
+it comes. Unreadable records are counted and passed over: the group reader of the stream parks them. So is a record that
+`apply` refuses; anything else that it raises is a fault of ours, and ends whoever rests on the table.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from evenflow.core.errors import Unavailable
+from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.streams import BY_NAME, Stream
 from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.ports import Consumer
@@ -27,12 +28,19 @@ CATCH_UP_STUCK_MS: Final = 60_000
 
 
 class Follower:
-    """A groupless reader of whole streams, in order within each partition."""
+    """A groupless reader of whole streams, in order within each partition. `ended` is told what it can't survive."""
 
-    def __init__(self, runtime: Runtime, streams: Sequence[Stream], apply: Callable[[Received], None]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        streams: Sequence[Stream],
+        apply: Callable[[Received], None],
+        ended: Callable[[BaseException], None],
+    ) -> None:
         self._runtime = runtime
         self._streams = tuple(streams)
         self._apply = apply
+        self._ended = ended
         self._consumer: Consumer | None = None
         self._task: asyncio.Task[None] | None = None
         self.unreadable_count = 0
@@ -83,6 +91,9 @@ class Follower:
             except (KafkaError, OSError) as error:
                 self._runtime.log.warning("table not followed", problem=f"{type(error).__name__}: {error}")
                 await self._runtime.clock.sleep(PAUSE_S)
+            except Exception as error:
+                self._ended(error)
+                raise
 
     async def _poll(self, consumer: Consumer, timeout_ms: int) -> None:
         batches = await consumer.getmany(timeout_ms=timeout_ms, max_records=RECORDS_MAX)
@@ -93,5 +104,13 @@ class Follower:
                 if isinstance(received, Bad):
                     self.unreadable_count += 1
                 else:
-                    self._apply(received)
-                    self.applied_count += 1
+                    self._take(received)
+
+    def _take(self, received: Received) -> None:
+        try:
+            self._apply(received)
+        except Refused as refusal:
+            self.unreadable_count += 1
+            self._runtime.log.warning("record not applied", origin=received.origin, problem=refusal.message)
+        else:
+            self.applied_count += 1

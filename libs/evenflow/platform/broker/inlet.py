@@ -38,14 +38,14 @@ class Inlet:
         self._runner: LeanRunner | FastStreamRunner | None = None
         self.dead_letters = DeadLetters(runtime, outlet)
 
-    def on(self, stream: Stream, *, workers: int = 1) -> Callable[[Handler], Handler]:
-        """One event at a time, in order within each key; `workers` members share the partitions."""
+    def on(self, stream: Stream) -> Callable[[Handler], Handler]:
+        """One event at a time, in order within each key."""
 
         def register(handler: Handler) -> Handler:
             async def single(events: list[Received]) -> None:
                 await handler(events[0])
 
-            self._subscriptions.append(Subscription(stream, single, workers=workers))
+            self._subscriptions.append(Subscription(stream, single))
             return handler
 
         return register
@@ -118,9 +118,7 @@ class FastStreamRunner:
             else:
                 await handle([received], [raw], subscription.handler)
 
-        options: dict[str, Any] = (
-            {"batch": True, "max_records": subscription.max_records} if batch else {"max_workers": subscription.workers}
-        )
+        options: dict[str, Any] = {"batch": True, "max_records": subscription.max_records} if batch else {}
         self._broker.subscriber(
             stream.name,
             group_id=group_of(self._runtime.name, stream),

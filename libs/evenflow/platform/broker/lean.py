@@ -1,6 +1,6 @@
 """Handing records to handlers without FastStream's stack, for the simulation alone.
 
-Same handlers, same decoding, same retries and dead letters, same order and acknowledgement: one consumer per worker, one
+Same handlers, same decoding, same retries and dead letters, same order and acknowledgement: one consumer per subscription, one
 record (or one batch) at a time, committed when handled, sought back when not. FastStream's own stack costs four times
 what all of that does, which matters where hundreds of thousands of records pass in a minute of virtual hours. A test
 compares the two record by record.
@@ -35,14 +35,13 @@ class LeanRunner:
         """Join every group, then begin."""
         runtime = self._runtime
         for subscription in subscriptions:
-            for _ in range(min(subscription.workers, subscription.stream.partitions)):
-                consumer = runtime.transport.consumer(
-                    subscription.stream.name,
-                    client_id=f"{runtime.name}-{runtime.instance}",
-                    group_id=group_of(runtime.name, subscription.stream),
-                )
-                await consumer.start()
-                self._workers.append(_Worker(consumer, subscription, handle))
+            consumer = runtime.transport.consumer(
+                subscription.stream.name,
+                client_id=f"{runtime.name}-{runtime.instance}",
+                group_id=group_of(runtime.name, subscription.stream),
+            )
+            await consumer.start()
+            self._workers.append(_Worker(consumer, subscription, handle))
         for worker in self._workers:
             worker.begin()
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import InvalidTimestampError, KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 
 from evenflow.core.errors import Ended, Unavailable
 from evenflow.platform.broker.codec import Encoded, Fact, encode
@@ -17,6 +17,9 @@ PUBLISH_TIMEOUT_S: Final = 10.0
 CHUNK: Final = 500
 BACKLOG_MAX: Final = 50_000
 BACKLOG_EXIT: Final = 7
+
+#: What the log will never take, whoever asks and whenever: the record itself is wrong.
+_OF_THE_RECORD: Final = (MessageSizeTooLargeError, InvalidTimestampError)
 
 
 class Outlet:
@@ -50,15 +53,29 @@ class Outlet:
 
         What the log does not confirm stays first in line: the caller's state has already moved on, so a retry that
         finds nothing more to say still sends it. Raises Unavailable until all before and in this call is confirmed.
+        A fact that the log will never take is dropped, so that it does not stand in the way of those behind it; the
+        error comes out once the others are written.
         """
         self._backlog += [self.encoded(fact) for fact in facts]
         if len(self._backlog) > BACKLOG_MAX:
             raise Ended(f"{len(self._backlog)} facts wait for the log", exit_code=BACKLOG_EXIT)
         async with self._turn:
+            one_by_one = 0
+            refusal: KafkaError | None = None
             while self._backlog:
-                chunk = self._backlog[:CHUNK]
-                await self.send(chunk)
+                chunk = self._backlog[: 1 if one_by_one else CHUNK]
+                try:
+                    await self.send(chunk)
+                except _OF_THE_RECORD as error:
+                    if len(chunk) > 1:
+                        one_by_one = len(chunk)
+                        continue
+                    refusal = error
+                    self._runtime.log.error("fact never written", topic=chunk[0].topic, problem=str(error))
                 del self._backlog[: len(chunk)]
+                one_by_one = max(0, one_by_one - 1)
+            if refusal is not None:
+                raise refusal
 
     async def send(self, records: Sequence[Encoded]) -> None:
         """Write encoded records, in order within each key."""
@@ -71,7 +88,7 @@ class Outlet:
                 ]
                 await asyncio.gather(*pending)
         except (TimeoutError, KafkaError) as error:
-            if isinstance(error, KafkaError) and not error.retriable:
-                raise
+            if isinstance(error, KafkaError) and not (error.retriable or isinstance(error, KafkaTimeoutError)):
+                raise  # the client calls its time-out final; it says no more than any other
             raise Unavailable(f"the log did not confirm {len(records)} records: {error or 'timed out'}") from error
         await point(f"{self._runtime.name}.after-publish")

@@ -7,7 +7,7 @@ itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
@@ -147,10 +147,3 @@ class Transport(Protocol):
 
     async def lag(self, group_id: str) -> dict[TopicPartition, int]:
         """Records between the group's committed offsets and the end, by partition."""
-
-
-class Joinable(Protocol):
-    """Anything started and stopped with its process."""
-
-    def start(self) -> Awaitable[None]: ...
-    def stop(self) -> Awaitable[None]: ...

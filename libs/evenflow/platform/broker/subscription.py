@@ -16,11 +16,10 @@ Handle = Callable[[Sequence[Received | Bad], Sequence[Record], BatchHandler], Aw
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """`max_records` 1 = one event at a time; `workers` members share the partitions."""
+    """`max_records` 1 = one event at a time."""
 
     stream: Stream
     handler: BatchHandler
-    workers: int = 1
     max_records: int = 1
 
     @property

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import Tracer
 
-HEADER: Final = "traceparent"
 NS_PER_MS: Final = 1_000_000
 
 _FORM: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
@@ -53,17 +52,6 @@ def parse_traceparent(text: str) -> SpanContext | None:
 def traceparent(context: SpanContext) -> str:
     """The header of a context."""
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
-
-
-def new_trace(random: Random, *, sampled: bool = True) -> SpanContext:
-    """The root of a new trace, with ids from the injected generator."""
-    flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
-    return SpanContext(_nonzero(random, 128), _nonzero(random, 64), is_remote=False, trace_flags=flags)
-
-
-def continued(parent: SpanContext, random: Random) -> SpanContext:
-    """The next step of the same trace: a new span id."""
-    return SpanContext(parent.trace_id, _nonzero(random, 64), is_remote=False, trace_flags=parent.trace_flags)
 
 
 def current_trace() -> SpanContext | None:

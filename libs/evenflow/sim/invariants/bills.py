@@ -64,7 +64,8 @@ class Bills:
         if usage.get("device_milli"):
             product = int(usage["device_milli_ms"]) * int(usage.get("price_per_hour_micro", 0))
         else:
-            product = int(usage.get("cpu_milli_ms", 0)) * int(usage.get("cpu_price_per_hour_micro", 0))
+            held_ms = int(usage.get("cpu_milli", 0)) * int(usage.get("duration_ms", 0))
+            product = held_ms * int(usage.get("cpu_price_per_hour_micro", 0))
         wanted = divide_half_even(product, MILLI * MS_PER_HOUR)
         if int(body.get("amount_micro", 0)) != wanted:
             yield f"ledger entry {entry} says {body.get('amount_micro')}, its use times price is {wanted}"

@@ -75,13 +75,6 @@ def _number(value: object) -> float | int:
     return value
 
 
-def _share(value: object) -> int:
-    share = units.milli(value)
-    if not 0 < share <= units.MILLI:
-        raise ValueError("must be above 0 and at most 1")
-    return share
-
-
 def integer(low: int, high: int) -> Kind:
     """A whole number from `low` to `high`."""
 
@@ -189,7 +182,6 @@ BOOLEAN: Final = _kind("true | false", _boolean)
 SECONDS: Final = _kind("seconds", units.milliseconds)
 SIGNED_SECONDS: Final = _kind("seconds, signed", _signed_seconds)
 MILLI: Final = _kind("decimal, three places", units.milli)
-SHARE: Final = _kind("share of one", _share)
 NUMBER: Final = _kind("number", _number)
 SIZE: Final = _kind("size", units.size_bytes)
 RATE: Final = _kind("rate", units.rate_bits)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import partial
 from inspect import isawaitable
 from typing import Any, Final
@@ -255,10 +254,6 @@ class World:
         self.delivery.end_all()
         self.services.end_all()
         self.nodes.end_all()
-
-    def tasks_matching(self, pattern: str) -> Sequence[str]:
-        """Ids of known tasks that fit a pattern."""
-        return [task.shown for task in self.model.tasks.values() if fnmatchcase(task.shown, pattern)]
 
     def close(self) -> None:
         """The end: everything is killed and buried, nothing stays in memory."""

@@ -6,14 +6,12 @@ own network between; real agents use `clients.http`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evenflow.core.errors import Unavailable
-
-#: An ASGI application: scope, receive, send.
-Asgi = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+from evenflow.platform.asgi import Asgi
 
 
 @dataclass(frozen=True, slots=True)

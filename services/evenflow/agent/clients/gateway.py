@@ -24,6 +24,7 @@ from evenflow.agent.ports import (
     SessionRefused,
 )
 from evenflow.core.errors import Refused, Unavailable
+from evenflow.core.product import VERSION
 from evenflow.events.contract import Document
 from evenflow.events.contracts.placement import AttemptDesired
 from evenflow.platform.security.identity import public_text
@@ -32,7 +33,6 @@ from evenflow.platform.security.stamps import request_fields
 from evenflow.platform.stores.ports import Absent
 from evenflow.platform.stores.versions import VersionedObjects
 
-AGENT_VERSION = "0.1"
 POLL_SLACK_MS = 5_000
 
 
@@ -57,7 +57,7 @@ class HttpGateway:
                 "node": self._node,
                 "token": self._token,
                 "document": document,
-                "agent_version": AGENT_VERSION,
+                "agent_version": VERSION,
                 "public_key": public_text(self._key),
                 "booted_ms": booted_ms,
             }

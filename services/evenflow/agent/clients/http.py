@@ -22,19 +22,29 @@ class HttpExchange:
     async def __call__(self, request: HttpRequest, *, timeout_ms: int) -> HttpResponse:
         """One request; whatever goes wrong on the way is Unavailable."""
         try:
-            answer = await self._client.request(
+            async with self._client.stream(
                 request.method,
                 self._url + request.target,
                 headers=dict(request.headers),
                 content=request.body,
                 timeout=timeout_ms / 1000,
-            )
+            ) as answer:
+                return HttpResponse(answer.status_code, await _body(answer))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unavailable(f"no answer from {self._url}: {type(error).__name__}: {error}") from error
-        if len(answer.content) > ANSWER_BYTES_MAX:
-            raise Unavailable(f"the gateway's answer is larger than {ANSWER_BYTES_MAX} bytes")
-        return HttpResponse(answer.status_code, answer.content)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+async def _body(answer: httpx.Response) -> bytes:
+    """An answer's body, read no further than its bound."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in answer.aiter_bytes():
+        size += len(part)
+        if size > ANSWER_BYTES_MAX:
+            raise Unavailable(f"the gateway's answer is larger than {ANSWER_BYTES_MAX} bytes")
+        parts.append(part)
+    return b"".join(parts)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from evenflow.console.api.reading import Paged, Strict, reply
+from evenflow.console.api.reading import PAGE_MAX, Paged, Strict, reply
 from evenflow.console.problems import absent
 from evenflow.console.projection.ledger import Sums
 from evenflow.console.service import Console
@@ -20,14 +20,14 @@ class Lines(Strict):
     queue: str = Field(default="", max_length=256)
     task: str = Field(default="", max_length=128)
     tenant: str = Field(default="default", max_length=128)
-    limit: int = Field(default=100, ge=1, le=500)
+    limit: int = Field(default=100, ge=1, le=PAGE_MAX)
 
 
 class AlertList(Strict):
     """Open alerts, or those that were cleared too."""
 
     past: bool = False
-    limit: int = Field(default=200, ge=1, le=500)
+    limit: int = Field(default=200, ge=1, le=PAGE_MAX)
 
 
 class ChangeList(Strict):
@@ -35,7 +35,7 @@ class ChangeList(Strict):
 
     subject: str = Field(default="", max_length=512)
     actor: str = Field(default="", max_length=128)
-    limit: int = Field(default=100, ge=1, le=500)
+    limit: int = Field(default=100, ge=1, le=PAGE_MAX)
 
 
 class AccountRoutes:

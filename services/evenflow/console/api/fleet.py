@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from evenflow.console.api.reading import DOCUMENT_BODY, Strict, document_of, fields_of, reason_in, reply, who_asks
+from evenflow.console.api.reading import (
+    DOCUMENT_BODY,
+    PAGE_MAX,
+    Strict,
+    document_of,
+    fields_of,
+    reason_in,
+    reply,
+    who_asks,
+)
 from evenflow.console.live_load import LiveView
 from evenflow.console.problems import absent
 from evenflow.console.publishing import Publishing
 from evenflow.console.service import Console, node_deadline
-
-ACTIONS: Final = ("cordon", "uncordon", "drain", "revoke")
 
 
 class NodeList(Strict):
@@ -22,7 +29,7 @@ class NodeList(Strict):
     site: str = Field(default="", max_length=128)
     reach: str = Field(default="", max_length=20)
     prefix: str = Field(default="", max_length=128)
-    limit: int = Field(default=200, ge=1, le=500)
+    limit: int = Field(default=200, ge=1, le=PAGE_MAX)
     after: str = Field(default="", max_length=128)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic_core import to_json
 
 from evenflow.console.problems import Problem, problem_of
-from evenflow.platform.service import Asgi
+from evenflow.platform.asgi import Asgi
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _READS: Final = ("GET", "HEAD", "OPTIONS")

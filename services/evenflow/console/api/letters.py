@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from evenflow.console.api.reading import Strict, fields_of, reason_in, reply, who_asks
+from evenflow.console.api.reading import PAGE_MAX, Strict, fields_of, reason_in, reply, who_asks
 from evenflow.console.letters import Letters
 from evenflow.console.problems import Problem
 from evenflow.console.service import Console
@@ -18,7 +18,7 @@ class LetterList(Strict):
 
     topic: str = Field(default="", max_length=128)
     state: Literal["open", "retried", "dropped", "all"] = "open"
-    limit: int = Field(default=100, ge=1, le=500)
+    limit: int = Field(default=100, ge=1, le=PAGE_MAX)
 
 
 class LetterRoutes:

@@ -13,6 +13,8 @@ from evenflow.core.errors import Refused
 from evenflow.events.documents.reading import read_document
 
 PAGE_MAX: Final = 500
+#: Longest that an answer waits for what was asked to be waited for.
+WAIT_MS_MAX: Final = 25_000
 WHO_MAX: Final = 120
 REASON_MAX: Final = 1_000
 #: Without authentication yet, a caller's name is what it says; the audit keeps it as such.

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from pydantic_core import to_json
 
-from evenflow.console.api.reading import Strict, reply
+from evenflow.console.api.reading import PAGE_MAX, WAIT_MS_MAX, Strict, reply
 from evenflow.console.problems import Problem
 from evenflow.console.projection.feed import Wanted
 from evenflow.console.service import Console
@@ -32,8 +32,8 @@ class Tail(Strict):
     node: str = Field(default="", max_length=128)
     queue: str = Field(default="", max_length=256)
     after: str = Field(default="", max_length=200)
-    limit: int = Field(default=100, ge=1, le=500)
-    wait_ms: int = Field(default=0, ge=0, le=25_000)
+    limit: int = Field(default=100, ge=1, le=PAGE_MAX)
+    wait_ms: int = Field(default=0, ge=0, le=WAIT_MS_MAX)
 
 
 class TailRoutes:

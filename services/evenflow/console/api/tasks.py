@@ -9,6 +9,8 @@ from pydantic import Field
 
 from evenflow.console.api.reading import (
     DOCUMENT_BODY,
+    PAGE_MAX,
+    WAIT_MS_MAX,
     InTenant,
     Strict,
     body_of,
@@ -37,7 +39,7 @@ STATES: Final = tuple(str(state) for state in TaskState)
 class Submission(Strict):
     """How long to wait for placement's decision."""
 
-    wait_ms: int = Field(default=0, ge=0, le=25_000)
+    wait_ms: int = Field(default=0, ge=0, le=WAIT_MS_MAX)
 
 
 class TaskList(Strict):
@@ -48,7 +50,7 @@ class TaskList(Strict):
     queue: str = Field(default="", max_length=256)
     site: str = Field(default="", max_length=128)
     prefix: str = Field(default="", max_length=128)
-    limit: int = Field(default=100, ge=1, le=500)
+    limit: int = Field(default=100, ge=1, le=PAGE_MAX)
     after: str = Field(default="", max_length=400)
 
 

@@ -100,7 +100,7 @@ def _key_problem(document: object, key: str) -> str | None:
     if not isinstance(document, dict):
         return None
     name, tenant = document.get("id"), document.get("tenant", "default")
-    if not (isinstance(name, str) and _ID.match(name) and isinstance(tenant, str) and _ID.match(tenant)):
+    if not (isinstance(name, str) and _ID.fullmatch(name) and isinstance(tenant, str) and _ID.fullmatch(tenant)):
         return None
     wanted = f"{tenant}/{name}"
     return None if key == wanted else f"is {key[:200]!r} but the body belongs to {wanted!r}"
@@ -152,7 +152,7 @@ def _reject_invalid(draft: Draft, received: Received, document: object, error: F
     row = TaskRow(
         tenant=tenant,
         id=name,
-        queue=queue if isinstance(queue, str) and _ID.match(queue) else "",
+        queue=queue if isinstance(queue, str) and _ID.fullmatch(queue) else "",
         digest=digest,
         state=TaskState.REJECTED,
         submitted_ms=draft.now_ms,

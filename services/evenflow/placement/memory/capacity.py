@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from evenflow.core.fleet.columns import Fleet
 from evenflow.core.fleet.datasets import DatasetsView
 from evenflow.core.fleet.holder import Holder
@@ -15,8 +13,6 @@ from evenflow.placement.memory.rows import MemberRow, NodeRow, TaskRow
 from evenflow.placement.memory.tables import Tables
 
 Holding = list[tuple[int, bool, MemberRow]]
-
-NO_ROW: Final = NodeRow("")
 
 
 class Capacity:

@@ -202,7 +202,6 @@ _MEMBER_RARE: Final = (
     "price_per_hour_micro", "cpu_price_per_hour_micro", "device_memory_bytes", "held", "started", "run_ms", "start_ms",
     "progress_ms",
 )  # fmt: skip
-_TASK: Final = TaskRow("", "", "", "", TaskState.QUEUED, 0)
 _TASK_RARE: Final = (
     "not_before_ms", "attempt", "failure_count", "start_failed", "setback_count", "avoid", "checkpoints",
     "lost_generations", "reasons", "announced_ms", "unreachable", "alerts", "ended_ms", "correlation_id",

@@ -10,12 +10,12 @@ import heapq
 from collections.abc import Callable
 from typing import Final
 
-from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription, SiteDescription
 from evenflow.core.fleet.views import DatasetView, LinkView, NodeView
 from evenflow.core.lifecycle.node import DeviceState, Reach, takes_work
 from evenflow.core.placement.policy import DEFAULT_POLICY, Policy
 from evenflow.core.queueing.description import QueueDescription
+from evenflow.core.queueing.quota import DEFAULT_QUEUE
 from evenflow.events.contracts.console import DocumentPublished
 from evenflow.events.contracts.inventory import DatasetChanged, NodeStatus
 from evenflow.events.contracts.link_probe import LinkEstimate
@@ -25,8 +25,6 @@ from evenflow.events.documents.policy import parse_policy, policy_hash
 from evenflow.events.documents.queue import parse_queue
 from evenflow.events.streams import DATASETS, LINKS, NODES, POLICIES, Stream
 from evenflow.platform.broker.codec import Received
-
-DEFAULT_QUEUE: Final = "default"
 
 #: Streams followed, in the order in which a restart reads them.
 STREAMS: Final[tuple[Stream, ...]] = (POLICIES, NODES, LINKS, DATASETS)
@@ -47,21 +45,12 @@ class Tables:
         self.dirty_nodes: dict[str, None] = {}
         self.network_changed = True
         self.queues_changed = True
-        self.unreadable_count = 0
         self._changed = changed
         self._deleted: dict[str, None] = {}
         self._later: list[tuple[int, str]] = []
 
     def apply(self, received: Received) -> None:
-        """Take one record in; what can't be used is counted and changes nothing."""
-        try:
-            self._apply(received)
-        except FieldRefused:
-            self.unreadable_count += 1
-            return
-        self._changed()
-
-    def _apply(self, received: Received) -> None:
+        """Take one record in. Raises FieldRefused for a document that can't be used; nothing changed then."""
         body = received.body
         if received.topic == NODES.name:
             self._apply_node(received.key, body if isinstance(body, NodeStatus) else None, gone=received.tombstone)
@@ -71,6 +60,7 @@ class Tables:
             self._apply_dataset(received.key, body if isinstance(body, DatasetChanged) else None)
         elif received.topic == POLICIES.name:
             self._apply_document(received.key, body if isinstance(body, DocumentPublished) else None)
+        self._changed()
 
     def _apply_node(self, name: str, status: NodeStatus | None, *, gone: bool) -> None:
         if status is not None:

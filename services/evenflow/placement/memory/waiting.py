@@ -163,10 +163,6 @@ class Waiting:
             heapq.heappop(self._later_order)
         return None
 
-    def held_back(self, key: str) -> bool:
-        """Whether a task waits for time to pass."""
-        return key in self._later
-
     def refused(self, group: WaitingClass) -> bool:
         """Whether this class is known not to fit now."""
         return group.refused_at == self.version

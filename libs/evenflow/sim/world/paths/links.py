@@ -155,10 +155,6 @@ class Links:
             self._remove(flow)
             self._replan()
 
-    def bandwidth_of(self, path: list[RealLink]) -> int:
-        """What one more transfer would get on a path, in bits per second."""
-        return int(min(link.bandwidth_bits / (len(link.flows) + 1) for link in path))
-
     def _remove(self, flow: _Flow) -> None:
         self._flows.pop(flow.number, None)
         for link in flow.path:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from evenflow.core.checkpointing.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    folder,
+    part_of,
+    task_folder,
+    write_manifest,
+)
 from evenflow.core.errors import FieldRefused
 
 if TYPE_CHECKING:
     from evenflow.sim.world.world import World
 
-MANIFEST: Final = "manifest.json"
 _OTHER_BYTES: Final = b"\x00damaged\x00"
 
 
@@ -47,9 +53,9 @@ class DataPowers:
 
     async def damage_checkpoint(self, task: str, part: int, *, truncate: bool) -> None:
         """Other bytes in a part of the newest checkpoint, or its last part cut. Part numbers start at 1."""
-        folder = await self._newest(task)
+        newest = await self._newest(task)
         objects = self._world.objects
-        parts = [path for path in await objects.paths(folder) if not path.endswith(MANIFEST)]
+        parts = [path for path in await objects.paths(newest) if not path.endswith(MANIFEST_NAME)]
         if not parts or part > len(parts):
             raise FieldRefused("checkpoint.damage", f"the newest checkpoint of {task} has {len(parts)} parts")
         path = parts[-1] if truncate else parts[part - 1]
@@ -58,7 +64,7 @@ class DataPowers:
 
     async def _newest(self, task: str) -> str:
         tenant, _, name = task.rpartition("/")
-        prefix = f"checkpoints/{tenant or 'default'}/{name}/"
+        prefix = task_folder(tenant or "default", name)
         found: dict[tuple[int, int], str] = {}
         for path in await self._world.objects.paths(prefix):
             generation, number = path.removeprefix(prefix).split("/")[:2]
@@ -72,19 +78,20 @@ class DataPowers:
         tenant, _, name = task.rpartition("/")
         view = self._world.model.named(task)
         number = 1 + max((entry for who, entry in self._world.model.checkpoints if who == task), default=0)
-        folder = f"checkpoints/{tenant or 'default'}/{name}/g{generation}/c{number}/"
+        where = folder(tenant or "default", name, generation, number)
         data = json.dumps({"task": task, "progress_ms": progress_ms}).encode()
-        part = {"name": "part-1", "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        manifest = {
-            "task": f"{tenant or 'default'}/{name}",
-            "generation": generation,
-            "attempt": generation,
-            "checkpoint": number,
-            "progress_ms": progress_ms,
-            "parts": [part],
-        }
-        await self._world.objects.put(f"{folder}part-1", data)
-        await self._world.objects.put(f"{folder}{MANIFEST}", json.dumps(manifest).encode())
+        manifest = Manifest(
+            tenant=tenant or "default",
+            task=name,
+            attempt=generation,
+            generation=generation,
+            checkpoint=number,
+            progress_ms=progress_ms,
+            size_bytes=0,
+            parts=(part_of("part-1", data),),
+        )
+        await self._world.objects.put(f"{where}part-1", data)
+        await self._world.objects.put(where + MANIFEST_NAME, write_manifest(manifest))
         attempt = None if view is None else view.attempts.get(generation)
         if attempt is not None:
-            await self._world.receipts.checkpointed(task, generation, number, progress_ms, folder + MANIFEST)
+            await self._world.receipts.checkpointed(task, generation, number, progress_ms, where + MANIFEST_NAME)

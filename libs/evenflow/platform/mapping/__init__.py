@@ -1,1 +1,0 @@
-"""mapping of Evenflow."""
