@@ -8,20 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evenflow.console.settings import ConsoleSettings
-from evenflow.gateway.settings import GatewaySettings
 from evenflow.hosting.composition import Composition
 from evenflow.hosting.development.fleet import Fleet
 from evenflow.hosting.development.keeping import kept_secret
 from evenflow.hosting.development.load import World
+from evenflow.hosting.registry import SERVICES
 from evenflow.hosting.signals import until_told
+from evenflow.hosting.single import service_settings
 from evenflow.hosting.surroundings import HostSettings, Surroundings, in_folder
-from evenflow.inventory.settings import InventorySettings
 from evenflow.platform.collector import tune_collector
-from evenflow.platform.security.join_tokens import issue_token, system_bytes
+from evenflow.platform.security.join_tokens import system_bytes
 
 HEARTBEAT_MS: Final = 5_000
-TOKEN_LIFETIME_MS: Final = 86_400_000
+TOKEN_BYTES: Final = 32
 
 Say = Callable[[str], None]
 
@@ -54,7 +53,7 @@ async def _run(options: DevOptions) -> int:
         if starting.done():
             starting.result()
             tune_collector()
-            for line in await dev.greeting():
+            for line in dev.greeting():
                 _print(line)
             await waiting
             _print("stopping …")
@@ -80,25 +79,27 @@ class Development:
         self.surroundings = Surroundings(settings)
         self.composition = Composition(self.surroundings)
         self.composition.add_doors("console", "gateway")
-        token = system_bytes(32).hex()
-        self.composition.add_services(self._service_settings(token))
+        chosen = self._service_settings()
+        self.token: str = chosen["gateway"].token
+        self.composition.add_services(chosen)
         self.fleet: Fleet | None = None
         if options.agents:
             folder = None if options.folder is None else options.folder / "nodes"
-            self.fleet = Fleet(self.surroundings, lambda: self.composition.doors["gateway"].app, token, folder)
+            self.fleet = Fleet(self.surroundings, lambda: self.composition.doors["gateway"].app, self.token, folder)
             fleet = self.fleet
             self.composition.supervisor.add(fleet.name, lambda: fleet)
         self.composition.supervisor.add("neighbourhood", self._world)
 
-    def _service_settings(self, token: str) -> dict[str, Any]:
-        """Quicker than the defaults: a lost node is noticed in seconds."""
+    def _service_settings(self) -> dict[str, Any]:
+        """Quicker than the defaults: a lost node is noticed in seconds. The environment has the last word."""
         folder = self.options.folder
         secret = "" if folder is None else kept_secret(folder / "gateway.secret")
-        return {
-            "gateway": GatewaySettings(token=token, secret=secret, heartbeat_ms=HEARTBEAT_MS),
-            "inventory": InventorySettings(heartbeat_period_ms=HEARTBEAT_MS, hold_off_ms=10_000),
-            "console": ConsoleSettings(),
+        token = system_bytes(TOKEN_BYTES).hex() if folder is None else kept_secret(folder / "join.token")
+        quicker: dict[str, dict[str, Any]] = {
+            "gateway": {"token": token, "secret": secret, "heartbeat_ms": HEARTBEAT_MS},
+            "inventory": {"heartbeat_period_ms": HEARTBEAT_MS, "hold_off_ms": 10_000},
         }
+        return {name: service_settings(kind, None, quicker.get(name)) for name, kind in SERVICES.items()}
 
     def _world(self) -> World:
         return World(
@@ -129,15 +130,8 @@ class Development:
         """Where agents join."""
         return f"http://{self.surroundings.settings.address}:{self.composition.servers['gateway'].port}"
 
-    async def greeting(self) -> list[str]:
-        """Where to look next, with a token for one more node."""
-        token = await issue_token(
-            self.surroundings.stores.documents,
-            system_bytes,
-            now_ms=self.surroundings.clock.now_ms(),
-            lifetime_ms=TOKEN_LIFETIME_MS,
-            grants={},
-        )
+    def greeting(self) -> list[str]:
+        """Where to look next, with the token by which machines join."""
         option = "" if self.console_url.endswith(":7070") else f" --url {self.console_url}"
         kept = (
             f"everything is kept in {self.options.folder}" if self.options.folder else "nothing is kept after the end"
@@ -151,8 +145,8 @@ class Development:
             f"  evenflow events -f{option}",
             f"  evenflow submit FILE{option}",
             "",
-            "Join a real machine (the token is good for one node, for a day):",
-            f"  evenflow agent --url {self.gateway_url} --token {token}",
+            "Join a real machine, or several (the token lets any machine in while this runs):",
+            f"  evenflow agent --url {self.gateway_url} --token {self.token}",
             "",
             "Ctrl-C stops it.",
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,11 @@ def run_service(name: str, file: Path | None) -> int:
     return asyncio.run(_run(host, kind, chosen))
 
 
-def service_settings(kind: ServiceKind, file: Path | None) -> Any:
-    """A service's settings from file and environment. Raises FieldRefused."""
+def service_settings(kind: ServiceKind, file: Path | None, base: Mapping[str, Any] | None = None) -> Any:
+    """A service's settings from file and environment, over `base` or the defaults. Raises FieldRefused."""
     if issubclass(kind.settings, Settings):
         return load_settings(kind.settings, kind.name, file=file, environment=os.environ)
-    given = read_table(file).get(kind.name, {}) if file is not None else {}
+    given = {**(base or {}), **(read_table(file).get(kind.name, {}) if file is not None else {})}
     prefix = f"EVENFLOW_{kind.name}_".replace("-", "_").upper()
     for variable, text in sorted(os.environ.items()):
         if variable.startswith(prefix):
