@@ -1,4 +1,4 @@
-"""Worlds: the same seed gives the same bytes, whatever the interpreter, the machine and the worlds before; faults are real."""
+"""Worlds: one seed, the same bytes, whatever the interpreter, the machine and the worlds before; faults are real."""
 
 from __future__ import annotations
 
@@ -113,18 +113,18 @@ def test_a_world_after_other_worlds_is_the_same_world(tmp_path: Path) -> None:
 
 
 def test_worlds_leave_no_objects_behind() -> None:
-    """Ten worlds more do not hold more objects than ten before."""
+    """Four worlds more hold no more objects than the ones before."""
 
     def held() -> int:
-        gc.collect()
+        for _ in range(3):  # what a finalizer touched is freed by the next collection
+            gc.collect()
         return len(gc.get_objects())
 
-    short = FAULTY.replace("until: 200", "until: 40").split("expect:")[0].replace("  - {at: 50, service: {restart: all}}\n", "")
-    short = short.replace("  - {at: 60, settle: {}}\n", "")
+    short = FAULTY.replace("until: 200", "until: 30").split("  - {at: 50, ")[0]
     for seed in range(3):
         run(short, seed=seed)
     before = held()
-    for seed in range(3, 9):
+    for seed in range(3, 7):
         run(short, seed=seed)
     assert held() - before < 2_000
 

@@ -97,7 +97,12 @@ class Development:
         token = system_bytes(TOKEN_BYTES).hex() if folder is None else kept_secret(folder / "join.token")
         quicker: dict[str, dict[str, Any]] = {
             "gateway": {"token": token, "secret": secret, "heartbeat_ms": HEARTBEAT_MS},
-            "inventory": {"heartbeat_period_ms": HEARTBEAT_MS, "hold_off_ms": 10_000},
+            "inventory": {
+                "heartbeat_period_ms": HEARTBEAT_MS,
+                "suspect_after_ms": 2 * HEARTBEAT_MS + 1_000,
+                "silence_tolerance_ms": 4 * HEARTBEAT_MS,
+                "hold_off_ms": 2 * HEARTBEAT_MS,
+            },
         }
         return {name: service_settings(kind, None, quicker.get(name)) for name, kind in SERVICES.items()}
 

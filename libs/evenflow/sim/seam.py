@@ -1,4 +1,4 @@
-"""All contact with private parts of asyncio and anyio: the only file to change when either is upgraded.
+"""All contact with private parts of asyncio, anyio and FastAPI: the only file to change when either is upgraded.
 
 Pinned to CPython 3.11 to 3.13 and anyio 4; `tests/unit/sim/test_seam.py` fails when one of the parts used here is gone
 or means something else. Each entry says which name it leans on.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 import sys
 from collections import deque
 from collections.abc import Hashable, Iterator
@@ -16,6 +17,7 @@ from typing import Any, Final, TypeVar, cast
 
 import anyio
 from anyio._backends import _asyncio as anyio_asyncio
+from fastapi.dependencies import models as fastapi_models
 
 #: Versions whose private parts were read and tested.
 PYTHON_MIN: Final = (3, 11)
@@ -57,6 +59,13 @@ def forget_task_state(task: asyncio.Task[Any]) -> None:
     would keep its whole world alive.
     """
     anyio_asyncio._task_states.pop(task, None)
+
+
+def forget_calls() -> None:
+    """Empty FastAPI's caches of what it knows about endpoints: they keep bound methods, and with them whole worlds."""
+    for value in vars(fastapi_models).values():
+        if isinstance(value, functools._lru_cache_wrapper):
+            value.cache_clear()
 
 
 class OrderedSet(dict[_Element, None]):

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -166,11 +166,14 @@ class Doors:
     async def _body(request: Request, bytes_max: int) -> bytes:
         parts: list[bytes] = []
         size = 0
-        async for part in request.stream():
-            size += len(part)
-            if size > bytes_max:
-                raise TooLarge(f"the body is larger than {bytes_max} bytes")
-            parts.append(part)
+        try:
+            async for part in request.stream():
+                size += len(part)
+                if size > bytes_max:
+                    raise TooLarge(f"the body is larger than {bytes_max} bytes")
+                parts.append(part)
+        except ClientDisconnect:
+            raise FieldRefused("body", "the caller left before it was whole") from None
         return b"".join(parts)
 
 

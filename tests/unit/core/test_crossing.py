@@ -281,3 +281,31 @@ def test_the_cheapest_node_is_taken_when_cost_is_the_objective():
     half = demand("t", replace(ONE, devices=Devices(share_milli=500)), work_ms=HOUR_MS, objective="cost")
     placed = decide(snapshot_of(pool), queues_of(), [half], DEFAULT_POLICY, 0).placements[0]
     assert (placed.places[0].node, placed.estimate_micro) == ("n2", 1_500_000)
+
+
+def test_a_home_that_is_down_is_not_waited_for_like_a_free_one():
+    """Proves that closed nodes promise nothing: the task crosses when its site is gone and the way is short."""
+    pool = [node("n1", site="a", devices=1, is_open=False), node("n2", site="b", devices=1)]
+    snapshot = snapshot_of(pool, links=[link("a", "b")], datasets=[dataset("d", GB, "a")])
+    placed = decide(snapshot, queues_of(), [demand("t", ONE, reads=[("d", 1)])], DEFAULT_POLICY, 0).placements[0]
+    assert placed.places[0].node == "n2"
+    assert placed.crossing.stay_wait_ms == HOUR_MS
+
+
+def test_saved_work_is_resumed_where_it_can_be_brought():
+    """Proves that a site which can't reach the checkpoint counts with the whole run, and comes last between equals."""
+    pool = [node("n1", site="a", devices=1), node("n2", site="b", devices=1), node("n3", site="c", devices=1)]
+    saved = {"progress_ms": HOUR_MS, "resume_site": "c", "resume_bytes": 10 * GB}
+    for work_ms, links, expected in (
+        (2 * HOUR_MS, [], "n3"),
+        (2 * HOUR_MS, [link("c", "b")], "n3"),
+        (0, [], "n3"),
+    ):
+        task = demand("t", ONE, work_ms=work_ms, around=saved)
+        assert nodes_in(decide(snapshot_of(pool, links=links), queues_of(), [task], DEFAULT_POLICY, 0)) == {
+            "t": [expected]
+        }
+    task = demand("t", ONE, work_ms=2 * HOUR_MS, around=saved)
+    far = snapshot_of(pool[:2], links=[link("c", "b")])
+    assert nodes_in(decide(far, queues_of(), [task], DEFAULT_POLICY, 0)) == {"t": ["n2"]}
+    assert nodes_in(decide(snapshot_of(pool[:2]), queues_of(), [task], DEFAULT_POLICY, 0)) == {"t": ["n1"]}

@@ -319,13 +319,7 @@ HOLDS_ALONE = (
     Reason.SITE,
     Reason.DEVICE_COUNT,
 )
-DEVICE_REASONS = (
-    Reason.DEVICE_COUNT,
-    Reason.DEVICE_SHARE,
-    Reason.DEVICE_MEMORY,
-    Reason.DEVICE_MODEL,
-    Reason.PRECISION,
-)
+ROOM_REASONS = (Reason.DEVICE_COUNT, Reason.DEVICE_SHARE)
 
 
 def alone(wish):
@@ -345,7 +339,13 @@ def without(pool, wish, blockers):
         asked = replace(asked, memory_bytes=0)
     if Reason.DISK in reasons or "disk" in sizes:
         asked = replace(asked, disk_bytes=0)
-    if "devices" in sizes or any(reason in reasons for reason in DEVICE_REASONS):
+    if Reason.DEVICE_MODEL in reasons:
+        asked = replace(asked, devices=replace(asked.devices, models=()))
+    if Reason.PRECISION in reasons:
+        asked = replace(asked, devices=replace(asked.devices, precision=None))
+    if Reason.DEVICE_MEMORY in reasons:
+        asked = replace(asked, devices=replace(asked.devices, memory_bytes=0, any_share=False))
+    if "devices" in sizes or any(reason in reasons for reason in ROOM_REASONS):
         asked = replace(asked, devices=Devices())
     where = task.where
     if Reason.LABEL in reasons:

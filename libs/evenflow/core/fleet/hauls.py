@@ -26,7 +26,8 @@ class Haul:
     """Everything to move for one site. `obstacle` says why it can't be: residency or path.
 
     `read_bytes` is one read of each dataset; `in_ms` and `price_micro` cover all reads and the checkpoint.
-    `bandwidth_bits` is the narrowest rate used, 0 when nothing moves.
+    `bandwidth_bits` is the narrowest rate used, 0 when nothing moves. `starts_anew`: the checkpoint can't be brought
+    here.
     """
 
     site: str
@@ -39,6 +40,7 @@ class Haul:
     bandwidth_bits: int = NO_LIMIT
     confidence_ppm: int = CERTAIN_PPM
     hops: tuple[tuple[str, str], ...] = ()
+    starts_anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,11 @@ class Hauls:
             price = leg.path.price_micro(dataset.size_bytes)
             source = leg.path.sites[0]
             reads.append(Read(dataset.id, source, dataset.size_bytes, wanted.reads, self._keep_copy, price))
+        starts_anew = False
         if demand.resume_bytes and demand.resume_site not in (None, site):
             resume = self._leg(demand.resume_site or site, site, demand.resume_bytes, 1)
             # A checkpoint out of reach is no obstacle: the work starts anew.
+            starts_anew = resume is None
             if resume is not None:
                 legs.append(resume)
         out = None
@@ -126,6 +130,7 @@ class Hauls:
             min((leg.bandwidth_bits for leg in legs), default=NO_LIMIT),
             min((leg.path.confidence_ppm for leg in legs), default=CERTAIN_PPM),
             tuple(hop for leg in legs for hop in _hops(leg.path)),
+            starts_anew,
         )
 
     def _may_lie_at(self, dataset: DatasetView, site: str) -> bool:

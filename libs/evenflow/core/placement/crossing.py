@@ -10,7 +10,7 @@ not more: a tie stays with the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from evenflow.core.fleet.hauls import Haul, Hauls
@@ -152,6 +152,8 @@ class Crossings:
     ) -> Option | None:
         if seating is None:
             return None
+        if haul.starts_anew:
+            demand = replace(demand, progress_ms=0)
         table = self._scope.scratch.table
         models = [table.rates[table.rate[row]].model for row in seating.rows]
         home = models[0] if home_model is None else home_model
@@ -170,8 +172,8 @@ class Crossings:
             else:
                 obstacles[option.site] = Reason.BUDGET
         if demand.task.objective == "cost":
-            return min(affordable, key=lambda option: (_money(option), option.time_ms, option.site), default=None)
-        return min(affordable, key=lambda option: (option.time_ms, _money(option), option.site), default=None)
+            return min(affordable, key=lambda option: (_money(option), option.time_ms, *_ties(option)), default=None)
+        return min(affordable, key=lambda option: (option.time_ms, _money(option), *_ties(option)), default=None)
 
     def _affordable(self, demand: Demand, option: Option) -> bool:
         budget = demand.task.budget_micro
@@ -248,6 +250,11 @@ class Crossings:
 
 def _money(option: Option) -> int:
     return option.cost_micro if option.cost_micro is not None else 0
+
+
+def _ties(option: Option) -> tuple[bool, str]:
+    """Between equals: keep saved work, then the site whose name comes first."""
+    return option.haul.starts_anew, option.site
 
 
 def _or_unknown(duration_ms: int | None) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from evenflow.core.fleet.columns import CPU, DEVICES, DISK, MEMORY, OPEN, WHOLE
+from evenflow.core.fleet.columns import CPU, DEVICES, DISK, MEMORY, WHOLE
 from evenflow.core.fleet.scratch import Scratch
 from evenflow.core.fleet.snapshot import Snapshot
 from evenflow.core.fleet.table import Integers
@@ -23,7 +23,7 @@ from evenflow.core.pricing.estimate import UNKNOWN_RUN_MS, run_ms
 from evenflow.core.queueing.quota import amount_asked
 from evenflow.core.units import MILLI
 
-#: Added to the last known end when even that frees too little, because what is held there is not known here.
+#: Added to the last known end when even that frees too little: nodes are closed, or held by what is not known here.
 UNKNOWN_WAIT_MS: Final = 3_600_000
 #: Ends of one site that are looked at; what comes later counts as unknown.
 ENDS_MAX: Final = 512
@@ -153,7 +153,7 @@ class Forecast:
         return True
 
     def _after(self, ends: _Ends, count: int) -> Scratch:
-        """The scratch as it would be once the first `count` places have ended, closed nodes open again."""
+        """The scratch as it would be once the first `count` places have ended. What is closed now stays closed."""
         now = self._scope.scratch
         later = Scratch.__new__(Scratch)
         later.table = now.table
@@ -172,7 +172,6 @@ class Forecast:
         np.add.at(later.device_memory, (part[2], part[1]), part[4])
         later.amounts[WHOLE] = (later.devices == MILLI).sum(axis=0)
         later.amounts[DEVICES] = later.devices.sum(axis=0)
-        later.amounts[OPEN] = 1
         return later
 
     def _by_site(self) -> dict[str, _Ends]:

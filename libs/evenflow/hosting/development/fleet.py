@@ -29,7 +29,7 @@ from evenflow.platform.clock import Clock, system_random
 from evenflow.platform.security.identity import load_or_make_key, new_key
 from evenflow.platform.service import Asgi
 
-SETTINGS: Final = AgentSettings(progress_period_ms=5_000)
+SETTINGS: Final = AgentSettings()
 STEPS: Final = 8
 JITTER: Final = 0.05
 

@@ -21,16 +21,30 @@ WAITING_MAX: Final = 20
 WHO: Final = "evenflow-dev"
 
 _KINDS: Final = (
-    ("small", 40, {"resources": {"cpu": 2, "memory": "4GiB"}, "run": {"work_s": 12}}),
-    ("part", 25, {"resources": {"cpu": 2, "memory": "8GiB", "devices": {"share": "0.5"}}, "run": {"work_s": 20}}),
-    ("whole", 15, {"resources": {"cpu": 8, "memory": "32GiB", "devices": {"count": 1}}, "run": {"work_s": 30}}),
+    ("small", 40, {"resources": {"cpu": 2, "memory": "4GiB"}, "run": {"work_s": 12, "progress_every_s": 5}}),
+    (
+        "part",
+        25,
+        {
+            "resources": {"cpu": 2, "memory": "8GiB", "devices": {"share": "0.5"}},
+            "run": {"work_s": 20, "progress_every_s": 5},
+        },
+    ),
+    (
+        "whole",
+        15,
+        {
+            "resources": {"cpu": 8, "memory": "32GiB", "devices": {"count": 1}},
+            "run": {"work_s": 30, "progress_every_s": 5},
+        },
+    ),
     (
         "gang",
         8,
         {
             "resources": {"cpu": 8, "memory": "32GiB", "devices": {"count": 2}},
             "members": 2,
-            "run": {"work_s": 40},
+            "run": {"work_s": 40, "progress_every_s": 5},
             "checkpoint": {"every_s": 10, "size": "1GB"},
         },
     ),
@@ -39,11 +53,19 @@ _KINDS: Final = (
         8,
         {
             "resources": {"cpu": 4, "memory": "16GiB", "devices": {"count": 1}},
-            "run": {"work_s": 25},
+            "run": {"work_s": 25, "progress_every_s": 5},
             "data": [{"dataset": "texts"}],
         },
     ),
-    ("flaky", 4, {"resources": {"cpu": 1}, "run": {"work_s": 10, "fail_at_s": 3, "exit_code": 1}, "max_failures": 2}),
+    (
+        "flaky",
+        4,
+        {
+            "resources": {"cpu": 1},
+            "run": {"work_s": 10, "progress_every_s": 5, "fail_at_s": 3, "exit_code": 1},
+            "max_failures": 2,
+        },
+    ),
 )
 
 

@@ -28,6 +28,7 @@ from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
 from evenflow.sim.process import process_of
 from evenflow.sim.scenario.file import Scenario
+from evenflow.sim.seam import forget_calls
 from evenflow.sim.world.composition import Composition
 from evenflow.sim.world.door import LogDoor
 from evenflow.sim.world.hosting import Hosted, Hosting, Report, Runs
@@ -236,6 +237,7 @@ class World:
         self.hosting.kill_all()
         self.loop.bury()
         self.loop.close()
+        forget_calls()
 
 
 async def _awaited(made: Awaitable[Any]) -> None:
