@@ -124,10 +124,11 @@ class Dev(Started):
     token: str = ""
     ready_s: float = 0.0
     ready_cpu_s: float = 0.0
+    client: httpx.Client = dataclasses.field(default_factory=lambda: httpx.Client(timeout=30, trust_env=False))
 
     def api(self, method: str, path: str, **more: Any) -> httpx.Response:
         """One request to the console."""
-        return httpx.request(method, f"{self.console}{path}", timeout=30, trust_env=False, **more)
+        return self.client.request(method, f"{self.console}{path}", **more)
 
     def get(self, path: str, **query: Any) -> Any:
         """A good answer's JSON."""
@@ -159,6 +160,7 @@ class Processes:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._all: list[Started] = []
+        self._clients: list[httpx.Client] = []
 
     def start(self, *arguments: str, name: str, **environment: str) -> Started:
         """`evenflow …` in the background."""
@@ -186,10 +188,12 @@ class Processes:
         ready_s = time.monotonic() - begun
         console = re.search(r"ready: (http://[^/]+)/", started.said())
         assert console is not None
-        return Dev(
+        dev = Dev(
             started.process, started.output, started.errors, console[1], gateway=told[1], token=told[2],
             ready_s=ready_s, ready_cpu_s=started.cpu_s(),
         )  # fmt: skip
+        self._clients.append(dev.client)
+        return dev
 
     def run(self, *arguments: str, code: int = 0, stdin: bytes = b"") -> str:
         """`evenflow …` to its end; its output."""
@@ -214,7 +218,9 @@ class Processes:
         return whole | {"next": ""}
 
     def end_all(self) -> None:
-        """End whatever lives, agents' tasks too: each agent's are in sessions of their own."""
+        """End whatever lives, agents' tasks too: they are in sessions of their own."""
+        for client in self._clients:
+            client.close()
         for one in reversed(self._all):
             if one.lives():
                 with contextlib.suppress(ProcessLookupError):

@@ -1,7 +1,8 @@
-"""Whatever comes through a door of a running `evenflow dev`: a clear refusal that names field and reason, and it lives on."""
+"""Whatever comes through a door of a running `evenflow dev`: a refusal that names field and reason, and it lives on."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -9,6 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
+
+from evenflow.agent.clients.gateway import HttpGateway
+from evenflow.agent.clients.http import HttpExchange
+from evenflow.platform.security.identity import new_key
 
 MIB = 2**20
 #: Bodies that no route takes: each with what its refusal must be about.
@@ -29,7 +34,7 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
     "a huge number": (b'{"reason": 1e999999}', 422, ""),
     "a very long number": (b'{"reason": ' + b"9" * 5_000 + b"}", 422, ""),
     "an unknown field": (b'{"reson": "x"}', 422, ""),
-    "a look-alike field": ('{"rеason": "x"}'.encode(), 422, ""),
+    "a look-alike field": ('{"r\u0435ason": "x"}'.encode(), 422, ""),
     "a field twice": (b'{"reason": "a", "reason": "b"}', 422, ""),
     "half a document": (b'{"reason": "x"', 422, ""),
     "two documents": (b"reason: a\n---\nreason: b\n", 422, ""),
@@ -130,7 +135,9 @@ def test_every_address_refuses_names_that_are_none(running):
         for variable in variables:
             for what, name in NAMES.items():
                 address = path.format(**{**GOOD, variable: name})
-                body = b'{"size": "1GB"}' if variable == "dataset" else b'{"priority": 1}' if method == "PATCH" else b"{}"
+                body = (
+                    b'{"size": "1GB"}' if variable == "dataset" else b'{"priority": 1}' if method == "PATCH" else b"{}"
+                )
                 answer = running.api(method, address, content=body if method in TAKES_A_BODY else b"")
                 _refusal(answer, (method, path, variable, what))
                 tried += 1
@@ -159,7 +166,28 @@ def test_a_wrong_parameter_is_named(running, query, path):
     assert _refusal(running.api("GET", f"/api/v1/tasks?{query}"), query)["path"] == path
 
 
-IDS = ["a/b", "../x", "a\n", "a\x00", "\x1b[2J", "ｔ1", "tа", "T1", "", " ", ".a", "-a", "a" * 129, "é", "a b", 5, 1.5, True, None, ["a"]]
+IDS = [
+    "a/b",
+    "../x",
+    "a\n",
+    "a\x00",
+    "\x1b[2J",
+    "\uff541",
+    "t\u0430",
+    "T1",
+    "",
+    " ",
+    ".a",
+    "-a",
+    "a" * 129,
+    "é",
+    "a b",
+    5,
+    1.5,
+    True,
+    None,
+    ["a"],
+]
 
 
 @pytest.mark.parametrize("name", IDS, ids=ascii)
@@ -226,7 +254,7 @@ def test_foreign_hosts_pages_addresses_and_methods_are_turned_away(running):
 RAW = {
     "no HTTP at all": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64) + b"\r\n\r\n",
     "a broken length": b"POST /api/v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: x\r\n\r\n",
-    "two lengths": b"POST /api/v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}",
+    "two lengths": b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}",
     "a header of a megabyte": b"GET / HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * MIB + b"\r\n\r\n",
     "bad header bytes": b"GET / HTTP/1.1\r\nhost: localhost\r\nx\x00y: \xff\r\n\r\n",
     "no host": b"GET /api/v1/tasks HTTP/1.1\r\n\r\n",
@@ -245,7 +273,80 @@ def test_what_is_no_http_ends_with_its_connection(running, door, what):
             connection.sendall(RAW[what])
             connection.shutdown(socket.SHUT_WR)
             answer = connection.recv(65_536)
-        except ConnectionError:
+        except OSError:  # it may be gone before all was said
             answer = b""
     assert answer == b"" or re.match(rb"HTTP/1\.1 4\d\d ", answer), answer[:200]
     assert httpx.get(f"{running.gateway}/healthz", trust_env=False).status_code == 200
+
+
+NODE = {"id": "guest", "site": "east", "cpu": 1}
+GATEWAY_ROUTES = [
+    ("POST", "/v1/sessions"),
+    ("GET", "/v1/nodes/guest/desired"),
+    ("POST", "/v1/nodes/guest/records"),
+    ("GET", "/v1/nodes/guest/objects?prefix=checkpoints/"),
+    ("PUT", "/v1/nodes/guest/objects/checkpoints/default/t1/x"),
+    ("GET", "/v1/nodes/guest/objects/..%2F..%2Fetc"),
+    ("DELETE", "/v1/nodes/%00/objects/x"),
+    ("POST", "/v1/nodes/a%2Fb/records"),
+    ("PATCH", "/v1/sessions"),
+    ("GET", "/v1/nothing"),
+]
+
+
+def _gateway_refusal(status: int, body: bytes, what: object) -> dict[str, Any]:
+    """Agents are told code, message and path."""
+    assert 400 <= status < 500, (what, status, body[:300])
+    error = json.loads(body)["error"]
+    assert error.keys() == {"code", "message", "path"}, (what, error)
+    assert error["code"], (what, error)
+    assert error["message"], (what, error)
+    return error
+
+
+@pytest.mark.parametrize(("method", "address"), GATEWAY_ROUTES)
+def test_the_agents_door_refuses_every_bad_body_of_nobody(running, method, address):
+    """Proves that without a proof of identity nothing comes in, whatever it looks like."""
+    for what, (body, _, _) in {**BODIES, "nothing": (b"", 0, "")}.items():
+        for headers in ({}, {"x-evenflow-session": "\u00e9" * 20, "x-evenflow-tag": "zz", "x-evenflow-signature": "g"}):
+            raw = {name: value.encode("latin-1") for name, value in headers.items()}
+            answer = running.client.request(method, running.gateway + address, content=body, headers=raw)
+            _gateway_refusal(answer.status_code, answer.content, (what, headers))
+
+
+def test_the_agents_door_refuses_every_bad_body_of_a_node_that_joined(running):
+    """Proves that a node that proved itself is read as strictly: bodies, records in them, numbers in addresses."""
+
+    async def story() -> int:
+        exchange = HttpExchange(running.gateway)
+        gateway = HttpGateway(exchange, node="guest", key=new_key(), token=running.token)
+        session = await gateway.open_session(NODE, booted_ms=0)
+        tried = 0
+        record = {
+            "stream": "runs", "type": "attempt.started", "id": "x", "key": "default/t1", "time_ms": 1, "value": "{}",
+            "session": session.id, "sequence": 1, "signature": "00" * 64,
+        }  # fmt: skip
+        wrong = {
+            "stream": ["tasks", 5], "type": ["task.ended", "observer.beacon", "x" * 200], "id": ["", 5, "x" * 300],
+            "key": ["", None], "time_ms": [-1, "1", 1.5], "value": ["\ud800", "[" * 10_000, "null", 5, "{}" * 600_000],
+            "sequence": [-1, 2**64, True], "signature": ["", "zz", "00"], "encoding": ["base65"], "surprise": [1],
+        }  # fmt: skip
+        bodies = [body for body, _, _ in BODIES.values()]
+        for field, values in wrong.items():
+            bodies += [json.dumps({"records": [{**record, field: value}]}).encode() for value in values]
+        for body in bodies:
+            answer = await gateway.call(session, "POST", "/v1/nodes/guest/records", body)
+            _gateway_refusal(answer.status, answer.body, body[:200])
+            tried += 1
+        for query in ("revision=x", "revision=-1", "wait_ms=NaN", "wait_ms=" + "9" * 99, "revision=%FF"):
+            answer = await gateway.call(session, "GET", f"/v1/nodes/guest/desired?{query}")
+            _gateway_refusal(answer.status, answer.body, query)
+            tried += 1
+        stranger = HttpGateway(exchange, node="guest", key=new_key(), token=running.token)
+        with pytest.raises(Exception, match="known by another key"):
+            await stranger.open_session(NODE, booted_ms=0)
+        assert (await gateway.call(session, "POST", "/v1/nodes/guest/records", b'{"records":[]}')).status == 200
+        await exchange.close()
+        return tried
+
+    print(f"{asyncio.run(story())} bad requests of a known node refused")
