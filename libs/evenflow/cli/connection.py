@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import getpass
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -36,10 +35,9 @@ def connected(url: str) -> Generator[Client, None, None]:
 
 def raw(client: Client, call: Call[Any]) -> dict[str, Any]:
     """An answer as the API gave it: what -o json prints."""
-    from evenflow.client.calls import as_it_is
+    from evenflow.client.calls import untyped
 
-    answer: dict[str, Any] = client.send(dataclasses.replace(call, read=as_it_is))
-    return answer
+    return client.send(untyped(call))
 
 
 def fetch(url: str, call: Call[Any]) -> dict[str, Any]:

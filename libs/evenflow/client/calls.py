@@ -32,6 +32,11 @@ def as_it_is(body: Any) -> Json:
     return dict(body)
 
 
+def untyped(call: Call[Any]) -> Call[Json]:
+    """The same call, its answer taken as it is."""
+    return Call(call.method, call.path, as_it_is, call.params, call.content, call.json, call.wait_ms)
+
+
 def items(body: Any) -> list[Json]:
     """The rows of an answer."""
     return list(body["items"])

@@ -102,7 +102,8 @@ class HttpServer:
         if self._socket is not None:
             return
         family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # The protocol is named, because asyncio turns off the delay of small packets only where it is.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((self._address, self._port))

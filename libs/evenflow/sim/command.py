@@ -12,6 +12,7 @@ from evenflow.sim.scenario.parse import parse_scenario
 from evenflow.sim.world.running import Run, RunResult
 
 Write = Callable[[str], object]
+EXITS_SHOWN = 5
 
 
 def run_files(
@@ -97,4 +98,7 @@ def text_of(file: Path, result: RunResult) -> list[str]:
     lines += [
         f"  at {violation.t_ms / 1000:g} s {violation.invariant}: {violation.text}" for violation in result.violations
     ]
+    lines += [f"  ended untold: {exit_}" for exit_ in result.exits[:EXITS_SHOWN]]
+    if len(result.exits) > EXITS_SHOWN:
+        lines.append(f"  … and {len(result.exits) - EXITS_SHOWN} more ended untold")
     return lines

@@ -183,3 +183,55 @@ def test_the_number_of_remembered_ends_is_bounded(make_pool: Any) -> None:
         pool.after(1)
     pool.turn()
     assert sorted(pool.model.tasks) == ["default/t3", "default/t4", "default/t5"]
+
+
+def test_a_demand_that_breaks_the_engine_holds_nobody_up(pool: Any) -> None:
+    """It goes on waiting; the others are placed in the same round."""
+    honest = pool.rounds._engine
+
+    def faulty(snapshot: Any, queues: Any, demands: Any, policy: Any, now_ms: int) -> Any:
+        if any(demand.task.id == "evil" for demand in demands):
+            raise ZeroDivisionError
+        return honest(snapshot, queues, demands, policy, now_ms)
+
+    pool.rounds._engine = faulty
+    pool.node("n1")
+    pool.submit("evil", priority=90, **DEVICE)
+    pool.submit("good", **DEVICE)
+    pool.turn()
+    assert (pool.state("evil"), pool.state("good")) == ("queued", "starting")
+    assert _said(pool, "evil") == [["invalid"]]
+
+
+def test_an_unsatisfiable_task_is_cleared_when_a_node_could_hold_it(pool: Any) -> None:
+    """The reason may stay the same; the alert goes all the same."""
+    pool.submit("t1", **DEVICE)
+    pool.turn()
+    assert pool.count("alert.raised") == 1
+    pool.node("n1", administration="cordoned")
+    pool.after(2)
+    assert pool.state("t1") == "queued"
+    assert pool.count("alert.cleared") == 1
+
+
+def test_a_strict_queues_head_is_never_passed(pool: Any) -> None:
+    """What stands behind a refused head is not tried without it, rounds later neither."""
+    seen = []
+    honest = pool.rounds._engine
+
+    def watching(snapshot: Any, queues: Any, demands: Any, policy: Any, now_ms: int) -> Any:
+        seen.append([demand.task.id for demand in demands])
+        return honest(snapshot, queues, demands, policy, now_ms)
+
+    pool.rounds._engine = watching
+    pool.document("queue", "s", {"id": "s", "order": "strict"})
+    pool.node("n1")
+    pool.submit("head", queue="s", resources={"devices": {"count": 8}})
+    pool.turn()
+    pool.submit("behind", queue="s", resources={"devices": {"count": 4}})
+    pool.turn()
+    pool.after(1)
+    pool.submit("third", queue="s", resources={"devices": {"count": 2}})
+    pool.turn()
+    assert all(names[0] == "head" for names in seen)
+    assert len(seen) >= 3

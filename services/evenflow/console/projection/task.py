@@ -167,6 +167,7 @@ class Task:
     transfers: dict[str, dict[str, Any]] = field(default_factory=dict)
     course: Course = field(default_factory=Course)
     origin: tuple[str, int, int] | None = None
+    known_state: tuple[TaskState, int] | None = None
 
     @property
     def key(self) -> str:
@@ -191,7 +192,12 @@ class Task:
         return found
 
     def state(self) -> tuple[TaskState, int]:
-        """The state and since when, from the decision and the receipts of the current attempt."""
+        """The state and since when, from the decision and the receipts of the current attempt; kept until a change."""
+        if self.known_state is None:
+            self.known_state = self._state()
+        return self.known_state
+
+    def _state(self) -> tuple[TaskState, int]:
         if self.end:
             return TaskState(self.end), self.phase_ms
         if self.phase not in ("assigned", "preempted"):

@@ -136,8 +136,10 @@ class Tasks:
         return task
 
     def _note(self, task: Task, received: Received) -> None:
+        """Put a record in its task's course; every fold of a task comes by here, so its state is worked out anew."""
         entry: Entry = entry_of(received)
         task.course.add(entry, self._course_max)
+        task.known_state = None
 
     # folding ----------------------------------------------------------------------------------------------------------
 

@@ -65,9 +65,9 @@ class Explainer:
         for key in planned.waits:
             keys[key] = None
             group = waiting.group_of(key)
-            if group is None or (group.told is not None and signature(group.told) == signature(group.blockers)):
+            if group is None or group.told == (news := (signature(group.blockers), group.never_fits)):
                 continue
-            group.told = group.blockers
+            group.told = news
             keys.update(dict.fromkeys(waiting.in_class(group)))
         return keys
 
@@ -79,7 +79,8 @@ class Explainer:
         blockers, never_fits = self._blockers(draft, row, wait)
         if not blockers:
             return None if row.announced_ms else draft.now_ms + draft.settings.reasons_period_ms
-        if row.announced_ms and signature_of(row.reasons) == signature(blockers):
+        alerted = Alert.TASK_UNSATISFIABLE in row.alerts
+        if row.announced_ms and alerted == never_fits and signature_of(row.reasons) == signature(blockers):
             return None
         due_ms = row.announced_ms + draft.settings.reasons_period_ms if row.announced_ms else draft.now_ms
         if due_ms > draft.now_ms:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from evenflow.core.lifecycle.attempt import Wish
 from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.event_types import EventType
+from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.lifecycle.task import TaskState
 from evenflow.core.placement.plan import Crossing, Demand, Eviction, Placement, Plan, Wait
 from evenflow.placement.deciding import endings
@@ -20,6 +21,8 @@ from evenflow.placement.memory.rows import AttemptRow, MemberRow, TaskRow
 
 #: A start waits this many times the expected transfer for its data before it counts as not ready.
 _STAGING_PATIENCE: Final = 4
+#: Members asked for in one round at most: each placed one is a record, and a round is one transaction.
+ROUND_MEMBERS_MAX: Final = 8_192
 
 Engine = Callable[..., Plan]
 
@@ -54,10 +57,12 @@ def plan(draft: Draft, capacity: Capacity, engine: Engine) -> Planned:
             news = True
     if not news:
         return Planned(more=more, known=known)
-    demands, deferred = _demands(draft, rows)
+    demands, deferred = _demands(draft, _bounded(rows))
     draft.counts.considered = len(demands)
-    result = engine(capacity.snapshot(draft.tables), capacity.queues.snapshot(), demands, draft.policy, draft.now_ms)
-    out = Planned(more or deferred, result.wake_ms, known=known, stage_us=dict(result.stage_us))
+    result = _ask(draft, capacity, engine, demands)
+    out = Planned(
+        more or deferred or len(demands) < len(rows), result.wake_ms, known=known, stage_us=dict(result.stage_us)
+    )
     for placement in result.placements:
         _assign(draft, placement)
     for eviction in result.evictions:
@@ -66,6 +71,37 @@ def plan(draft: Draft, capacity: Capacity, engine: Engine) -> Planned:
         _reject(draft, rejection.demand, rejection.blocker)
     _refuse(draft, result.waits, demands, out)
     return out
+
+
+def _bounded(rows: list[TaskRow]) -> list[TaskRow]:
+    """As many as one transaction bears when all are placed; the first one whatever its size."""
+    members = 0
+    for index, row in enumerate(rows):
+        members += row.task.members if row.task is not None else 1
+        if index and members > ROUND_MEMBERS_MAX:
+            return rows[:index]
+    return rows
+
+
+def _ask(draft: Draft, capacity: Capacity, engine: Engine, demands: Sequence[Demand]) -> Plan:
+    """Ask the engine. A demand that breaks it goes on waiting, with a line in the log, and holds nobody up."""
+    snapshot, queues = capacity.snapshot(draft.tables), capacity.queues.snapshot()
+    try:
+        return engine(snapshot, queues, demands, draft.policy, draft.now_ms)
+    except Exception as whole:
+        sound, broken = [], []
+        for demand in demands:
+            try:
+                engine(snapshot, queues, [demand], draft.policy, draft.now_ms)
+            except Exception as error:  # noqa: BLE001  as above
+                draft.note("engine broke on a demand", task=demand.task.key, problem=f"{type(error).__name__}: {error}")
+                broken.append(Wait(demand, (Blocker(Reason.INVALID, "engine", type(error).__name__),), 0))
+            else:
+                sound.append(demand)
+        if not broken:
+            raise AssertionError("the engine breaks on demands together but on none alone") from whole
+        plan_of_rest = engine(snapshot, queues, sound, draft.policy, draft.now_ms)
+        return dataclasses.replace(plan_of_rest, waits=(*plan_of_rest.waits, *broken))
 
 
 def _demands(draft: Draft, rows: Sequence[TaskRow]) -> tuple[list[Demand], bool]:

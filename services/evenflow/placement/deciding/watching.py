@@ -51,7 +51,11 @@ def _check_attempt(draft: Draft, row: TaskRow, attempt: AttemptRow, node: str) -
         _check_lost(draft, row, attempt, node, here)
         return
     if row.unreachable and not any(draft.tables.lost(member.node) for member in attempt.members):
-        draft.change(row.key).unreachable = False
+        row = draft.change(row.key)
+        row.unreachable = False
+        if draft.policy.silence.reconnect == "stop" and row.current is not None:
+            endings.lose_members(draft, row, row.current.members, Cause.NODE_LOST)
+            return
     broken = draft.tables.broken_devices(node)
     if broken:
         hit = [m.member for m in attempt.members if m.member in here and any(i in broken for i, _ in m.devices)]

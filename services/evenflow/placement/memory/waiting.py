@@ -57,7 +57,7 @@ class WaitingClass:
     refused_before: bool = False
     blockers: tuple[Blocker, ...] = ()
     never_fits: bool = False
-    told: tuple[Blocker, ...] | None = None
+    told: object = None
 
 
 class Waiting:

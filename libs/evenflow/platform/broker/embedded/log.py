@@ -292,7 +292,7 @@ class EmbeddedLog:
     def wake(self, partition: Partition) -> None:
         """Let the partition's waiting readers look again."""
         for reader in partition.readers:
-            reader.wake()
+            reader.wake_for(partition.key)
 
     # ---- committed offsets
 

@@ -21,7 +21,7 @@ class _Eye:
         self._partition = partition
         self._look = look
 
-    def wake(self) -> None:
+    def wake_for(self, _key: object) -> None:
         """The partition has something new, or more of it can be read."""
         self._look(self._partition)
 

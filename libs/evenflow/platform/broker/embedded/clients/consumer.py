@@ -195,7 +195,7 @@ class EmbeddedConsumer(Membership):
             raise ValueError(message)
         await self._enter_poll()
         end = self.log.loop.time() + timeout_ms / 1000
-        stood = self._positions.settled() if self.log.hooks.patient_polls else None
+        stood = self._positions.moves_so_far() if self.log.hooks.patient_polls else None
         while True:
             if self._may_fetch:
                 taken = self._positions.take_many(partitions, max_records or self._max_poll_records, self.wake)
@@ -203,7 +203,7 @@ class EmbeddedConsumer(Membership):
                     self._handed_out()
                     return taken
             if stood is not None:
-                if timeout_ms <= 0 or stood != self._positions.settled():
+                if timeout_ms <= 0 or stood != self._positions.moves_so_far():
                     break
                 await self._wait(None)
                 continue
@@ -246,6 +246,11 @@ class EmbeddedConsumer(Membership):
                 self._waiting.remove(future)
         if self._closed:
             raise ConsumerStoppedError
+
+    def wake_for(self, key: TopicPartition) -> None:
+        """A partition may be read further: let waiting polls look there."""
+        self._positions.grew(key)
+        self.wake()
 
     def wake(self) -> None:
         """Let waiting polls look again."""

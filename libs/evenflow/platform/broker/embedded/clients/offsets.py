@@ -35,6 +35,9 @@ class OffsetControl:
     def wake(self) -> None:
         """Let waiting polls look again."""
 
+    def wake_for(self, key: TopicPartition) -> None:
+        """A partition may be read further: let waiting polls look there."""
+
     def _must_not_commit(self) -> bool:
         return False
 

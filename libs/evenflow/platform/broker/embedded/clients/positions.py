@@ -57,6 +57,9 @@ class Positions:
         self._reset = reset
         self._places: dict[TopicPartition, Place] = {}
         self._order: list[TopicPartition] = []
+        # Partitions that may have something; the others are looked at again when the log says that they grew.
+        self._due: dict[TopicPartition, None] = {}
+        self._moves = 0
         self._buffer: deque[LogRecord] = deque()
         self._buffered: Place | None = None
         self._buffer_end = 0
@@ -66,6 +69,12 @@ class Positions:
         self._drop_buffer()
         self._places = {key: Place(self._log.partition(key), offset) for key, offset in places}
         self._order = list(self._places)
+        self._due = dict.fromkeys(self._order)
+
+    def grew(self, key: TopicPartition) -> None:
+        """The log says that a partition may be read further than before."""
+        if key in self._places:
+            self._due[key] = None
 
     def keys(self) -> OrderedKeys:
         """The partitions assigned."""
@@ -97,6 +106,7 @@ class Positions:
             place.held_until = self._log.loop.time() + REWIND_COST_S
             self._log.loop.call_at(place.held_until, wake)
         place.position = offset
+        self._due[key] = None
         self._drop_buffer()
 
     def pause(self, key: TopicPartition, *, paused: bool) -> None:
@@ -126,11 +136,14 @@ class Positions:
                 raise NoOffsetForPartitionError(partition.key)
             raise OffsetOutOfRangeError({partition.key: position})
         place.position = partition.start if self._reset == "earliest" else self.end(partition)
+        self._moves += 1
         return place.position
 
-    def settled(self) -> dict[TopicPartition, int]:
-        """All positions, found where they were not known. Raises as `find`."""
-        return {key: self.find(place) for key, place in self._places.items()}
+    def moves_so_far(self) -> int:
+        """A number that grows when a position moves, counted after unknown positions were found. Raises as `find`."""
+        for key in self._due:
+            self.find(self._places[key])
+        return self._moves
 
     def take_one(self, only: tuple[TopicPartition, ...], wake: Callable[[], None]) -> LogRecord | None:
         """The next record, or None when there is none now."""
@@ -151,7 +164,7 @@ class Positions:
         for key, place in self._ready(only):
             records, after = self._read(place, BUFFER_COUNT, wake)
             if not records:
-                place.position = after
+                self._move(place, after)
                 continue
             self._served(key)
             self._buffer.extend(records)
@@ -170,7 +183,8 @@ class Positions:
         for key, place in self._ready(only):
             if left <= 0:
                 break
-            records, place.position = self._read(place, min(left, FETCH_COUNT_MAX), wake)
+            records, after = self._read(place, min(left, FETCH_COUNT_MAX), wake)
+            self._move(place, after)
             if records:
                 taken[key] = records
                 left -= len(records)
@@ -179,9 +193,16 @@ class Positions:
             self._served(last)
         return taken
 
+    def _move(self, place: Place, position: int) -> None:
+        if place.position != position:
+            place.position = position
+            self._moves += 1
+
     def _ready(self, only: tuple[TopicPartition, ...]) -> Iterator[tuple[TopicPartition, Place]]:
+        if not self._due:
+            return
         now = None
-        for key in list(self._order):
+        for key in [key for key in self._order if key in self._due]:
             place = self._places[key]
             if place.paused or (only and key not in only):
                 continue
@@ -192,6 +213,8 @@ class Positions:
                 place.held_until = 0.0
             if self.find(place) < self.end(place.partition):
                 yield key, place
+            else:
+                self._due.pop(key, None)
 
     def _read(self, place: Place, limit: int, wake: Callable[[], None]) -> tuple[list[LogRecord], int]:
         """Visible records from the position on, and the position behind them."""
