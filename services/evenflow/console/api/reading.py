@@ -67,7 +67,7 @@ async def body_of(request: Request, bytes_max: int) -> bytes:
                 )
             parts.append(part)
     except ClientDisconnect:
-        raise Problem(400, "incomplete", "the caller left before its body was whole", way_out="Send it again.") from None
+        raise Problem(400, "incomplete", "the body ended before it was whole", way_out="Send it again.") from None
     return b"".join(parts)
 
 
