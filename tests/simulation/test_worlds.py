@@ -28,7 +28,10 @@ queues: [{id: q, limit: {devices: 4}}]
 steps:
   - {at: 0, service: {add: placement}}
   - at: 0
-    repeat: {every_s: 2, times: 12, submit: {id: "t{i}", queue: q, resources: {devices: {share: 0.5}}, run: {work_s: 9}}}
+    repeat:
+      every_s: 2
+      times: 12
+      submit: {id: "t{i}", queue: q, resources: {devices: {share: 0.5}}, run: {work_s: 9}}
   - {at: 1, submit: {id: g, members: 3, resources: {devices: {count: 1}}, run: {work_s: 20}, checkpoint: {every_s: 5}}}
   - {at: 5, deliver: {topic: evenflow.runs.v1, action: duplicate, times: 10, after_s: 1}}
   - {at: 8, service: {kill: placement, which: leader}}
@@ -65,6 +68,32 @@ def digest(folder: Path) -> str:
 def test_a_world_full_of_faults_keeps_every_invariant_and_ends(seed: int) -> None:
     """Crashes, a cut, duplicates, a wiped store, a restart of everything: all tasks end, nothing is broken."""
     result = run(FAULTY, seed=seed)
+    assert [broken.row() for broken in result.broken] == []
+    assert [violation.row() for violation in result.violations] == []
+
+
+DOWNLINK = """
+version: 1
+until: 120
+nodes: [{id: n1, devices: {model: a100-80g, count: 2}}]
+steps:
+  - {at: 0, deliver: {topic: evenflow.dispatch.v1, match: {task: held}, action: hold, times: 1, after_s: 20}}
+  - {at: 0, deliver: {topic: evenflow.dispatch.v1, match: {task: twice}, action: duplicate, copies: 3}}
+  - {at: 1, submit: {id: held, run: {work_s: 5}}}
+  - {at: 1, submit: {id: twice, run: {work_s: 5}}}
+  - {at: 50, settle: {}}
+expect:
+  - {at: 15, task: held, is: starting}
+  - {at: 15, task: twice, is: succeeded}
+  - {by: 30, task: held, is: succeeded}
+  - {between: [0, 120], count: started, min: 2, max: 2}
+  - {task: held, attempts: 1, starts: {max: 1}}
+"""
+
+
+def test_desired_state_can_be_held_and_doubled_on_its_way_to_the_node() -> None:
+    """The rules act between gateway and agent, so a member starts once, late or told four times."""
+    result = run(DOWNLINK, seed=1)
     assert [broken.row() for broken in result.broken] == []
     assert [violation.row() for violation in result.violations] == []
 
@@ -120,7 +149,7 @@ def test_worlds_leave_no_objects_behind() -> None:
             gc.collect()
         return len(gc.get_objects())
 
-    short = FAULTY.replace("until: 200", "until: 30").split("  - {at: 50, ")[0]
+    short = FAULTY.replace("until: 200", "until: 40").split("  - {at: 50, ")[0]
     for seed in range(3):
         run(short, seed=seed)
     before = held()
@@ -143,7 +172,8 @@ def test_files_and_seeds_end_with_the_documented_codes_and_folders(tmp_path: Pat
     lines: list[str] = []
 
     def code(*names: str, repeat: int = 1, out: Path | None = None) -> int:
-        return run_files([files[name] for name in names], seed=1, repeat=repeat, out=out, as_json=True, write=lines.append)
+        paths = [files[name] for name in names]
+        return run_files(paths, seed=1, repeat=repeat, out=out, as_json=True, write=lines.append)
 
     assert [code("good"), code("bad"), code("wrong"), code("planned")] == [0, 1, 2, 3]
     assert code("good", "planned", "wrong", "bad") == 1

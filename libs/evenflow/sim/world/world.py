@@ -32,6 +32,7 @@ from evenflow.sim.seam import forget_calls
 from evenflow.sim.world.composition import Composition
 from evenflow.sim.world.door import LogDoor
 from evenflow.sim.world.hosting import Hosted, Hosting, Report, Runs
+from evenflow.sim.world.paths.downlink import Downlink
 from evenflow.sim.world.paths.links import Links
 from evenflow.sim.world.powers.data import DataPowers
 from evenflow.sim.world.powers.delivery import DeliveryPowers
@@ -91,11 +92,12 @@ class World:
         self.door = LogDoor(self._transport(self.clock, self._ids), self.clock, self._ids)
         self.services = ServicePowers(self.loop, self.hosting, self.log, composition.recipes)
         self.services.make = self.make_service
+        self.downlink = Downlink(self.now_ms, self.later)
         self.nodes = Fleet(self)
         self.network = NetworkPowers(self._links, self.nodes.site_of)
         self.machines = MachinePowers(self.nodes)
         self.stores = StorePowers(self.documents, self.live, self.objects, self._storage)
-        self.delivery = DeliveryPowers(self.interception)
+        self.delivery = DeliveryPowers(self.interception, self.downlink)
         self.receipts = ReceiptPowers(self)
         self.data = DataPowers(self)
         self.settled_ms: int | None = None

@@ -18,26 +18,31 @@ from evenflow.core.errors import Unavailable
 from evenflow.sim.loop import VirtualLoop
 from evenflow.sim.process import Process
 from evenflow.sim.world.hosting import Hosted, Hosting
+from evenflow.sim.world.paths.downlink import Downlink
 
 LATENCY_MS: Final = (1.0, 8.0)
 RESET_S: Final = 0.05
+GATEWAY: Final = "gateway"
 
 
 class Bridge:
-    """One agent's exchange with a service. `reachable` says whether messages pass just now."""
+    """One agent's exchange with the gateway. `reachable` says whether messages pass just now."""
 
     def __init__(
         self,
         loop: VirtualLoop,
         hosting: Hosting,
+        *,
         chance: random.Random,
         reachable: Callable[[], bool],
         world: contextvars.Context,
-        service: str = "gateway",
+        node: str,
+        downlink: Downlink,
     ) -> None:
         self._loop = loop
         self._hosting = hosting
-        self._service = service
+        self._node = node
+        self._downlink = downlink
         self._chance = chance
         self._reachable = reachable
         self._world = world
@@ -50,12 +55,13 @@ class Bridge:
         if not self._reachable():
             await asyncio.sleep(timeout_ms / 1000)
             raise Unavailable("no answer: the path is cut")
-        hosted = next((entry for entry in self._hosting.of_service(self._service) if entry.serving), None)
+        hosted = next((entry for entry in self._hosting.of_service(GATEWAY) if entry.serving), None)
         if hosted is None or hosted.process is None:
             raise Unavailable("connection refused")
         future: asyncio.Future[HttpResponse] = self._loop.create_future()
         self._pending[future] = hosted.process
         self._hosting.spawn(hosted, self._serve(hosted, request, future))
+        self._downlink.asked(self._node, request, future)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await future
@@ -71,11 +77,11 @@ class Bridge:
             answer = HttpResponse(503, b"") if app is None else await call_asgi(app, request)
         except Exception:  # noqa: BLE001  a server answers 500 and lives on
             answer = HttpResponse(500, b"")
-        self._loop.call_later(self._latency(), self._arrive, future, answer, context=self._world)
+        self._loop.call_later(self._latency(), self._arrive, request, future, answer, context=self._world)
 
-    def _arrive(self, future: asyncio.Future[HttpResponse], answer: HttpResponse) -> None:
+    def _arrive(self, request: HttpRequest, future: asyncio.Future[HttpResponse], answer: HttpResponse) -> None:
         if self._reachable() and not future.done():
-            future.set_result(answer)
+            future.set_result(self._downlink.answered(self._node, request, answer))
 
     def _died(self, process: Process) -> None:
         for future, server in list(self._pending.items()):

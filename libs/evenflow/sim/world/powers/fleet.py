@@ -106,7 +106,15 @@ class Fleet:
         for rule in self._rules:
             rule(machine)
         hosted = world.hosting.place(f"agent.{name}", "agent", self._agent)
-        bridge = Bridge(world.loop, world.hosting, chance, lambda: world.network.reaches(name), world.context)
+        bridge = Bridge(
+            world.loop,
+            world.hosting,
+            chance=chance,
+            reachable=lambda: world.network.reaches(name),
+            world=world.context,
+            node=name,
+            downlink=world.downlink,
+        )
         key = key_from_seed(f"{seed}/{name}")
         self._nodes[name] = Node(name, document, description, machine, MemoryDisk(), key, hosted, bridge)
         world.hosting.start(hosted)
