@@ -116,8 +116,10 @@ class Development:
         )
 
     async def start(self) -> None:
-        """Start everything; returns when it serves."""
+        """Start everything; returns when it serves and shows its nodes."""
         await self.composition.start()
+        if self.fleet is not None:
+            await self.fleet.until_seen()
 
     async def stop(self) -> None:
         """Stop everything."""
