@@ -159,3 +159,26 @@ def test_a_program_outlives_its_agent_and_is_adopted(processes, folder, join):
     processes.until("nothing is left of it", lambda: not dev.get("/api/v1/nodes/n1")["holdings"])
     left = entry_of(group)  # where nobody collects it, it stays as a number without a process
     assert left is None or not left.alive
+
+
+def test_agents_and_programs_live_through_the_loss_of_all_services_and_their_views(processes, folder, join):
+    """Proves that a restart without the documents needs no new token and no new session, and starts nothing again."""
+    data = folder / "data"
+    dev = processes.dev("--data", str(data), "--no-agents", "--no-load")
+    agent = join(dev, "n1")
+    processes.until("n1 joined", lambda: _reached("n1", "ok")(dev))
+    _submit(processes, folder, dev, 50)
+    processes.until("it runs", lambda: dev.task("count")["state"] == "running")
+    session = dev.get("/api/v1/nodes/n1")["session"]
+    dev.kill()
+    for path in data.glob("documents.db*"):
+        path.unlink()
+    port = dev.gateway.rpartition(":")[2]
+    dev = processes.dev("--data", str(data), "--no-agents", "--no-load", "--gateway-port", port)
+    status = dev.until_task("count", lambda row: row["end"] and row["cost_micro"], within_s=40)
+    assert (status["state"], status["attempt"], status["failures"]) == ("succeeded", 1, 0)
+    assert (dev.get("/api/v1/nodes/n1")["session"], agent.lives()) == (session, True)
+    assert len(dev.get("/api/v1/events", type="attempt.started")["items"]) == 1
+    text = processes.run("logs", "count", "--url", dev.console)
+    assert text.splitlines()[1:] == [f"step {n}" for n in range(1, 51)] + ["all done"]
+    assert [kind for _, kind in _ledger(processes, dev)].count("work") == 1
