@@ -85,7 +85,7 @@ simulation: $(STAMP) ## Run the seeded worlds
 	$(PYTEST) $(SPREAD) tests/simulation tests/scenarios
 
 e2e: $(STAMP) ## Run whole processes against each other
-	$(PYTEST) tests/e2e
+	$(PYTEST) -rP tests/e2e
 
 bench: $(STAMP) ## Measure the path, the telemetry and the status query; DATA=DIR names recorded data
 	$(BIN)/evenflow bench path $(if $(DATA),--data $(DATA))
@@ -96,7 +96,7 @@ determinism: $(STAMP) ## Every scenario and the demo twice, in unlike surroundin
 	.ci/determinism $(BIN)/evenflow
 
 rebuild: $(STAMP) ## Kill the process, delete every view, and compare what the log brings back
-	$(PYTEST) tests/e2e/test_rebuild.py
+	$(PYTEST) -rP tests/e2e/test_rebuild.py
 
 up: ## Start Kafka, Redis, MongoDB and the object store (needs a container engine)
 	docker compose up --detach --wait

@@ -104,6 +104,11 @@ class Started:
                 self.kill()
         return self.process.wait(10)
 
+    def cpu_s(self) -> float:
+        """Processor time it took so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def rss_bytes(self) -> int:
         """What it holds in memory."""
         rows = Path(f"/proc/{self.pid}/status").read_text().splitlines()
@@ -118,10 +123,12 @@ class Dev(Started):
     gateway: str = ""
     token: str = ""
     ready_s: float = 0.0
+    ready_cpu_s: float = 0.0
+    client: httpx.Client = dataclasses.field(default_factory=lambda: httpx.Client(timeout=30, trust_env=False))
 
     def api(self, method: str, path: str, **more: Any) -> httpx.Response:
         """One request to the console."""
-        return httpx.request(method, f"{self.console}{path}", timeout=30, trust_env=False, **more)
+        return self.client.request(method, f"{self.console}{path}", **more)
 
     def get(self, path: str, **query: Any) -> Any:
         """A good answer's JSON."""
@@ -153,6 +160,7 @@ class Processes:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._all: list[Started] = []
+        self._clients: list[httpx.Client] = []
 
     def start(self, *arguments: str, name: str, **environment: str) -> Started:
         """`evenflow …` in the background."""
@@ -180,10 +188,12 @@ class Processes:
         ready_s = time.monotonic() - begun
         console = re.search(r"ready: (http://[^/]+)/", started.said())
         assert console is not None
-        return Dev(
+        dev = Dev(
             started.process, started.output, started.errors, console[1], gateway=told[1], token=told[2],
-            ready_s=ready_s,
+            ready_s=ready_s, ready_cpu_s=started.cpu_s(),
         )  # fmt: skip
+        self._clients.append(dev.client)
+        return dev
 
     def run(self, *arguments: str, code: int = 0, stdin: bytes = b"") -> str:
         """`evenflow …` to its end; its output."""
@@ -208,7 +218,9 @@ class Processes:
         return whole | {"next": ""}
 
     def end_all(self) -> None:
-        """End whatever lives, agents' tasks too: each agent's are in sessions of their own."""
+        """End whatever lives, agents' tasks too: they are in sessions of their own."""
+        for client in self._clients:
+            client.close()
         for one in reversed(self._all):
             if one.lives():
                 with contextlib.suppress(ProcessLookupError):
@@ -218,19 +230,47 @@ class Processes:
                 one.process.wait(10)
             except subprocess.TimeoutExpired:
                 one.kill()
+        for pid in working_in(self.folder):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def working_in(folder: Path) -> list[int]:
+    """Processes that work in a folder of the test's own: tasks, which outlive their agents on purpose."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "cwd").readlink().is_relative_to(folder):
+                found.append(int(entry.name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
+@contextlib.contextmanager
+def a_folder_and_its_processes() -> Iterator[Processes]:
+    """A short path of the test's own, and everything that is started in it; nothing of it outlives the test."""
+    made = Processes(Path(tempfile.mkdtemp(prefix="evenflow-e2e-")))
+    try:
+        yield made
+    finally:
+        made.end_all()
+        shutil.rmtree(made.folder, ignore_errors=True)
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    """A short path of the test's own."""
-    made = Path(tempfile.mkdtemp(prefix="evenflow-e2e-"))
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
+def processes() -> Iterator[Processes]:
+    """For one test."""
+    with a_folder_and_its_processes() as made:
+        yield made
 
 
 @pytest.fixture
-def processes(folder: Path) -> Iterator[Processes]:
-    """Everything this test starts; nothing of it outlives the test."""
-    made = Processes(folder)
-    yield made
-    made.end_all()
+def folder(processes: Processes) -> Path:
+    """The folder of one test."""
+    return processes.folder
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[Processes, Dev]]:
+    """One ready `evenflow dev` with its simulated nodes for all tests of a file."""
+    with a_folder_and_its_processes() as made:
+        yield made, made.dev("--no-load")

@@ -107,7 +107,6 @@ def test_everything_is_as_it_was_after_a_kill_and_the_loss_of_every_view(process
         path.unlink()  # the live load was in the process's memory
     dev = processes.dev("--data", str(data), "--no-load")
 
-    processes.until("live load is told again", lambda: _load_is_told(dev), within_s=20, every_s=0.5)
     after = _all_views(processes, dev)
     different = {
         name: processes.differences(processes.without_ages(rows), processes.without_ages(after[name]))

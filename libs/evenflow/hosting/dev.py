@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import SecretStr
-
-from evenflow.console.settings import ConsoleSettings
-from evenflow.gateway.settings import GatewaySettings
 from evenflow.hosting.composition import Composition
 from evenflow.hosting.development.fleet import Fleet
 from evenflow.hosting.development.keeping import kept_secret
 from evenflow.hosting.development.load import World
+from evenflow.hosting.registry import SERVICES
 from evenflow.hosting.signals import until_told
 from evenflow.hosting.surroundings import HostSettings, Surroundings, in_folder
-from evenflow.inventory.settings import InventorySettings
 from evenflow.platform.collector import tune_collector
-from evenflow.platform.security.join_tokens import issue_token, system_bytes
+from evenflow.platform.security.join_tokens import system_bytes
+from evenflow.platform.settings import load_settings
 
 HEARTBEAT_MS: Final = 5_000
-TOKEN_LIFETIME_MS: Final = 86_400_000
+TOKEN_BYTES: Final = 32
 
 Say = Callable[[str], None]
 
@@ -56,7 +54,7 @@ async def _run(options: DevOptions) -> int:
         if starting.done():
             starting.result()
             tune_collector()
-            for line in await dev.greeting():
+            for line in dev.greeting():
                 _print(line)
             await waiting
             _print("stopping …")
@@ -82,29 +80,34 @@ class Development:
         self.surroundings = Surroundings(settings)
         self.composition = Composition(self.surroundings)
         self.composition.add_doors("console", "gateway")
-        token = system_bytes(32).hex()
-        self.composition.add_services(self._service_settings(token))
+        chosen = self._service_settings()
+        self.token: str = chosen["gateway"].token
+        self.composition.add_services(chosen)
         self.fleet: Fleet | None = None
         if options.agents:
             folder = None if options.folder is None else options.folder / "nodes"
-            self.fleet = Fleet(self.surroundings, lambda: self.composition.doors["gateway"].app, token, folder)
+            self.fleet = Fleet(self.surroundings, lambda: self.composition.doors["gateway"].app, self.token, folder)
             fleet = self.fleet
             self.composition.supervisor.add(fleet.name, lambda: fleet)
         self.composition.supervisor.add("neighbourhood", self._world)
 
-    def _service_settings(self, token: str) -> dict[str, Any]:
-        """Quicker than the defaults: a lost node is noticed in seconds."""
+    def _service_settings(self) -> dict[str, Any]:
+        """Quicker than the defaults: a lost node is noticed in seconds. The environment has the last word."""
         folder = self.options.folder
         secret = "" if folder is None else kept_secret(folder / "gateway.secret")
+        token = system_bytes(TOKEN_BYTES).hex() if folder is None else kept_secret(folder / "join.token")
+        quicker: dict[str, dict[str, Any]] = {
+            "gateway": {"token": token, "secret": secret, "heartbeat_ms": HEARTBEAT_MS},
+            "inventory": {
+                "heartbeat_period_ms": HEARTBEAT_MS,
+                "suspect_after_ms": 2 * HEARTBEAT_MS + 1_000,
+                "silence_tolerance_ms": 4 * HEARTBEAT_MS,
+                "hold_off_ms": 2 * HEARTBEAT_MS,
+            },
+        }
         return {
-            "gateway": GatewaySettings(token=SecretStr(token), secret=SecretStr(secret), heartbeat_ms=HEARTBEAT_MS),
-            "inventory": InventorySettings(
-                heartbeat_period_ms=HEARTBEAT_MS,
-                suspect_after_ms=2 * HEARTBEAT_MS + 1_000,
-                silence_tolerance_ms=4 * HEARTBEAT_MS,
-                hold_off_ms=2 * HEARTBEAT_MS,
-            ),
-            "console": ConsoleSettings(),
+            name: load_settings(kind.settings, name, environment=_under(os.environ, name, quicker.get(name, {})))
+            for name, kind in SERVICES.items()
         }
 
     def _world(self) -> World:
@@ -117,8 +120,10 @@ class Development:
         )
 
     async def start(self) -> None:
-        """Start everything; returns when it serves."""
+        """Start everything; returns when it serves and shows its nodes."""
         await self.composition.start()
+        if self.fleet is not None:
+            await self.fleet.until_seen()
 
     async def stop(self) -> None:
         """Stop everything."""
@@ -136,15 +141,8 @@ class Development:
         """Where agents join."""
         return f"http://{self.surroundings.settings.address}:{self.composition.servers['gateway'].port}"
 
-    async def greeting(self) -> list[str]:
-        """Where to look next, with a token for one more node."""
-        token = await issue_token(
-            self.surroundings.stores.documents,
-            system_bytes,
-            now_ms=self.surroundings.clock.now_ms(),
-            lifetime_ms=TOKEN_LIFETIME_MS,
-            grants={},
-        )
+    def greeting(self) -> list[str]:
+        """Where to look next, with the token by which machines join."""
         option = "" if self.console_url.endswith(":7070") else f" --url {self.console_url}"
         kept = (
             f"everything is kept in {self.options.folder}" if self.options.folder else "nothing is kept after the end"
@@ -158,8 +156,8 @@ class Development:
             f"  evenflow events -f{option}",
             f"  evenflow submit FILE{option}",
             "",
-            "Join a real machine (the token is good for one node, for a day):",
-            f"  evenflow agent --url {self.gateway_url} --token {token}",
+            "Join a real machine, or several (the token lets any machine in while this runs):",
+            f"  evenflow agent --url {self.gateway_url} --token {self.token}",
             "",
             "Ctrl-C stops it.",
         ]
@@ -167,3 +165,9 @@ class Development:
 
 def _print(line: str) -> None:
     print(line, flush=True)  # noqa: T201  the command's own output
+
+
+def _under(environment: Mapping[str, str], service: str, base: Mapping[str, Any]) -> dict[str, str]:
+    """The environment with `base` under it, as a service's variables."""
+    prefix = f"EVENFLOW_{service}_".replace("-", "_").upper()
+    return {**{f"{prefix}{name.upper()}": str(value) for name, value in base.items()}, **environment}

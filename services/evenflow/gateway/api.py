@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -61,8 +62,17 @@ def build_app(gateway: Gateway, ready: Callable[[], bool]) -> Starlette:
             Route(f"{node}/records", doors.guarded(doors.records), methods=["POST"]),
             Route(f"{node}/objects", doors.guarded(doors.object_paths), methods=["GET"]),
             Route(f"{node}/objects/{{path:path}}", doors.guarded(doors.objects), methods=["GET", "PUT", "DELETE"]),
-        ]
+        ],
+        exception_handlers={HTTPException: _no_such_route},
     )
+
+
+async def _no_such_route(_: Request, error: Exception) -> Response:
+    """An address or a method that the gateway does not have."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    code = {404: "not-found", 405: "method-refused"}.get(status, "refused")
+    message = str(error.detail) if isinstance(error, HTTPException) else "failed"
+    return _json({"error": {"code": code, "message": message, "path": ""}}, status)
 
 
 class Doors:
@@ -166,11 +176,14 @@ class Doors:
     async def _body(request: Request, bytes_max: int) -> bytes:
         parts: list[bytes] = []
         size = 0
-        async for part in request.stream():
-            size += len(part)
-            if size > bytes_max:
-                raise TooLarge(f"the body is larger than {bytes_max} bytes")
-            parts.append(part)
+        try:
+            async for part in request.stream():
+                size += len(part)
+                if size > bytes_max:
+                    raise TooLarge(f"the body is larger than {bytes_max} bytes")
+                parts.append(part)
+        except ClientDisconnect:
+            raise FieldRefused("body", "the caller left before it was whole") from None
         return b"".join(parts)
 
 

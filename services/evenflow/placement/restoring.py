@@ -10,7 +10,8 @@ from evenflow.placement.encoding import row_of
 from evenflow.placement.images import Images
 from evenflow.placement.memory.model import Model
 from evenflow.placement.settings import PlacementSettings
-from evenflow.platform.broker.ports import Consumer
+from evenflow.platform.broker.codec import Bad, decode
+from evenflow.platform.broker.ports import Consumer, Record
 from evenflow.platform.broker.transactions import STUCK
 from evenflow.platform.runtime import Runtime
 
@@ -60,6 +61,24 @@ async def _read_tail(
         batch = await consumer.getmany(STATE, timeout_ms=POLL_MS, max_records=RECORDS_MAX)
         for records in batch.values():
             for record in records:
-                key = (record.key or b"").decode()
-                model.apply(key, row_of(key, record.value) if record.value else None)
+                _take(runtime, model, record)
         await runtime.clock.sleep(0)
+
+
+def _take(runtime: Runtime, model: Model, record: Record) -> None:
+    """Apply one record. What is no state record at all is nothing that a placement wrote: it is passed over.
+
+    A state record whose row can't be read, or that a newer build wrote, still ends the take-over.
+    """
+    try:
+        key = (record.key or b"").decode()
+        row = row_of(key, record.value) if record.value else None
+    except (Ended, UnicodeDecodeError) as error:
+        bad = decode(record, PLACEMENT_STATE)
+        if not isinstance(bad, Bad):
+            raise
+        runtime.log.error(
+            "record passed over in the state", offset=record.offset, problem=bad.problem, cause=str(error)
+        )
+        return
+    model.apply(key, row)

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 
-STEPS = 80
+STEPS = 50
 WORK = f"""
 import os, time
 folder, resume = os.environ["EVENFLOW_CHECKPOINT_DIR"], os.environ.get("EVENFLOW_RESUME_DIR")

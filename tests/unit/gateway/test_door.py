@@ -98,6 +98,17 @@ def test_a_node_that_registered_is_known_from_the_log_when_the_documents_are_gon
     play(main)
 
 
+def test_an_address_or_method_that_is_not_there_is_refused_like_everything_else(play):
+    """Proves that agents read one form of refusal whatever went wrong."""
+
+    async def main(door):
+        for target, told in (("/v2", (404, "not-found")), ("/v1/sessions", (405, "method-refused"))):
+            status, answer = await door.raw("GET", target, {})
+            assert (status, error_of(answer)[0]) == told
+
+    play(main)
+
+
 def test_a_join_token_lets_one_key_in(play):
     """Proves that one-time tokens work beside the static one, and that a second key gains nothing by one."""
 

@@ -21,6 +21,7 @@ from evenflow.agent.service import AgentService
 from evenflow.agent.settings import AgentSettings
 from evenflow.agent.stores import MemoryDisk, SqliteDisk
 from evenflow.core.fleet.description import NodeDescription
+from evenflow.core.probing.load_frame import unpack
 from evenflow.events.documents.node import parse_node
 from evenflow.hosting.development.keeping import KeptMachine, KeptSession
 from evenflow.hosting.development.neighbourhood import NODES, paths
@@ -32,6 +33,8 @@ from evenflow.platform.security.identity import load_or_make_key, new_key
 SETTINGS: Final = AgentSettings()
 STEPS: Final = 8
 JITTER: Final = 0.05
+SEEN_MS_MAX: Final = 3_000
+SEEN_POLL_S: Final = 0.05
 
 
 class BornMachine(PlainMachine):
@@ -153,6 +156,19 @@ class Fleet:
         self._agents = [self._agent(document) for document in NODES]
         for agent in self._agents:
             await agent.start()
+            agent.uplink.beat_now()
+
+    async def until_seen(self) -> None:
+        """Return when the live load shows every node, or after a bounded while."""
+        clock, live = self._host.clock, self._host.stores.live
+        ends_ms = clock.monotonic_ms() + SEEN_MS_MAX
+        while clock.monotonic_ms() < ends_ms:
+            seen = [
+                name for _, _, data in (await live.frames(await live.sites())).values() for name in unpack(data).names
+            ]
+            if len(seen) >= len(self._machines):
+                return
+            await clock.sleep(SEEN_POLL_S)
 
     async def wait(self) -> None:
         """Raise what ended the first agent that ended; then all are started anew, and find their work."""

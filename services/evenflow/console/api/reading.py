@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
+from starlette.requests import ClientDisconnect
 
 from evenflow.console.problems import Problem, invalid
 from evenflow.core.errors import Refused
@@ -71,13 +72,16 @@ async def body_of(request: Request, bytes_max: int) -> bytes:
     """The body, read no further than its bound. Raises Problem."""
     parts: list[bytes] = []
     size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > bytes_max:
-            raise Problem(
-                413, "too-large", f"the body is larger than {bytes_max} bytes", way_out="Send a smaller document."
-            )
-        parts.append(part)
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > bytes_max:
+                raise Problem(
+                    413, "too-large", f"the body is larger than {bytes_max} bytes", way_out="Send a smaller document."
+                )
+            parts.append(part)
+    except ClientDisconnect:
+        raise Problem(400, "incomplete", "the body ended before it was whole", way_out="Send it again.") from None
     return b"".join(parts)
 
 
