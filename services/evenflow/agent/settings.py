@@ -11,7 +11,7 @@ class AgentSettings(Settings):
     """Periods and time-outs in milliseconds, sizes in bytes. `progress_period_ms` 0 = only when the task asks."""
 
     heartbeat_ms: int = Field(default=0, ge=0, le=3_600_000, description="0 = what the gateway says")
-    poll_wait_ms: int = Field(default=25_000, ge=0, le=25_000)
+    poll_wait_ms: int = Field(default=25_000, ge=0, le=600_000)
     request_timeout_ms: int = Field(default=10_000, ge=100, le=120_000)
     backoff_ms: int = Field(default=500, ge=10, le=60_000)
     backoff_ms_max: int = Field(default=5_000, ge=10, le=600_000)

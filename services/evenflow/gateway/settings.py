@@ -23,7 +23,7 @@ class GatewaySettings(Settings):
     token: SecretStr = Field(default=SecretStr(""), max_length=256)
     secret: SecretStr = SecretStr("")
     heartbeat_ms: int = Field(default=10_000, ge=100, le=3_600_000)
-    poll_wait_ms_max: int = Field(default=25_000, ge=0, le=25_000)
+    poll_wait_ms_max: int = Field(default=25_000, ge=0, le=600_000)
     body_bytes_max: int = Field(default=1_048_576, ge=1_024, le=16_777_216)
     object_bytes_max: int = Field(default=16_777_216, ge=1_024, le=268_435_456)
     header_bytes_max: int = Field(default=16_384, ge=1_024, le=1_048_576)

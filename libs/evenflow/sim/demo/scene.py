@@ -31,6 +31,20 @@ DATASET_GB: Final = (5, 10, 20, 40, 80, 160)
 CHECKPOINT_EVERY_S: Final = 600
 #: A promise of run time is the duration rounded up to whole ten minutes.
 DECLARED_STEP_S: Final = 600
+#: Life signs and idle periods as slow as six hours of load allow; the defaults suit seconds.
+SETTINGS: Final = {
+    "heartbeat_s": 300,
+    "suspect_after_s": 450,
+    "silence_tolerance_s": 600,
+    "judge_period_s": 30,
+    "flush_period_s": 60,
+    "prune_period_s": 600,
+    "archive_period_s": 60,
+    "poll_wait_s": 600,
+    "probe_period_s": 1_800,
+    "round_period_s": 600,
+    "snapshot_period_s": 3_600,
+}
 LOSS_AT_S: Final = 3 * 3_600
 LOSS_LASTS_S: Final = 1_800
 UNTIL_S: Final = 36 * 3_600
@@ -49,7 +63,7 @@ def scene(
         "about": f"recorded tasks on recorded nodes over four sites, {name}",
         "seed": seed,
         "until": UNTIL_S,
-        "settings": {"heartbeat_s": 120, "silence_tolerance_s": 300, "probe_period_s": 1_800},
+        "settings": SETTINGS,
         "policy": {"name": "default", "billing": {"currency": "USD"}},
         "sites": [{"id": site, "region": REGIONS[site], "city": CITIES[site]} for site in sample.SITES],
         "links": [_link(link) for link in links],

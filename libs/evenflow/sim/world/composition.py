@@ -22,7 +22,7 @@ _ALSO: Final[dict[str, tuple[str, ...]]] = {
     "heartbeat_s": ("heartbeat_period_ms", "heartbeat_ms"),
     "beacon_s": ("beacon_period_ms",),
     "round_limit_s": ("round_limit_ms", "round_limit_s"),
-    "poll_wait_s": ("poll_wait_ms",),
+    "poll_wait_s": ("poll_wait_ms", "poll_wait_ms_max"),
 }
 #: Settings of the simulated surroundings, of no service.
 _SURROUNDINGS: Final = ("session_timeout_s",)
