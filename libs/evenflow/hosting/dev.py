@@ -81,7 +81,7 @@ class Development:
         self.composition = Composition(self.surroundings)
         self.composition.add_doors("console", "gateway")
         chosen = self._service_settings()
-        self.token: str = chosen["gateway"].token
+        self.token: str = chosen["gateway"].token.get_secret_value()
         self.composition.add_services(chosen)
         self.fleet: Fleet | None = None
         if options.agents:
