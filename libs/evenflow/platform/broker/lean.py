@@ -105,5 +105,3 @@ class _Worker:
         for partition, offset in first.items():
             if partition in held:
                 self._consumer.seek(partition, offset)
-
-
