@@ -1,9 +1,9 @@
 """Handing records to handlers without FastStream's stack, for the simulation alone.
 
-Same handlers, same decoding, same retries and dead letters, same order and acknowledgement: one consumer per subscription, one
-record (or one batch) at a time, committed when handled, sought back when not. FastStream's own stack costs four times
-what all of that does, which matters where hundreds of thousands of records pass in a minute of virtual hours. A test
-compares the two record by record.
+Same handlers, same decoding, same retries and dead letters, same order and acknowledgement: one consumer for each
+subscription, one record (or one batch) at a time, committed when handled, sought back when not. FastStream's own stack
+costs four times what all of that does, which matters where hundreds of thousands of records pass in a minute of virtual
+hours. A test compares the two record by record.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aiokafka.errors import CommitFailedError
 
 from evenflow.platform.broker.codec import decode
 from evenflow.platform.broker.ports import Consumer, Record
-from evenflow.platform.broker.subscription import Handle, Subscription, group_of
+from evenflow.platform.broker.subscriptions.subscription import Handle, Subscription, group_of
 from evenflow.platform.runtime import Runtime
 
 POLL_MS: Final = 1_000
