@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from aiokafka import TopicPartition
-from aiokafka.errors import CommitFailedError
+from aiokafka.errors import KafkaError
 
 from evenflow.platform.broker.codec import decode
 from evenflow.platform.broker.ports import Consumer, Record
@@ -94,8 +94,8 @@ class _Worker:
         ends = {TopicPartition(record.topic, record.partition): record.offset + 1 for record in records}
         try:
             await self._consumer.commit(ends)
-        except CommitFailedError:
-            return  # the group moved on: another member gets them again
+        except KafkaError:
+            return  # the group moved on, or the log is away: they come again, which handlers bear
 
     def _back(self, records: Sequence[Record]) -> None:
         first: dict[TopicPartition, int] = {}
