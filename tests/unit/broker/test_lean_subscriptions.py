@@ -20,7 +20,7 @@ Outcome = tuple[list[str], list[bytes | None], dict[TopicPartition, int]]
 
 
 def outcome(*, lean: bool, batch: bool) -> Outcome:
-    """(keys in order of handling, parked values, what is left to read) of one story: good, unreadable, refused and passing errors."""
+    """(keys handled, values parked, what is left to read) of good, unreadable, refused and failing records."""
     seen: list[str] = []
     found: list[Outcome] = []
 
