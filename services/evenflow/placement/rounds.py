@@ -12,13 +12,14 @@ from pydantic_core import to_json
 from evenflow.core.errors import EvenflowError
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.placement.plan import Plan
+from evenflow.core.probing.sequence import Freshness
 from evenflow.events.streams import ROUNDS
 from evenflow.placement.deciding import planning, watching
 from evenflow.placement.deciding.draft import Draft, Said
 from evenflow.placement.deciding.explaining import Explainer
 from evenflow.placement.deciding.planning import Planned
 from evenflow.placement.deciding.reducing import RETRIED, hear, reduce
-from evenflow.placement.deciding.replays import Hearing, Replays
+from evenflow.placement.deciding.replays import Replays
 from evenflow.placement.encoding import Writer, cut
 from evenflow.placement.inputs import Input
 from evenflow.placement.memory.capacity import Capacity
@@ -113,14 +114,14 @@ class Rounds:
             sequence=pool.sequence,
         )
 
-    def _hear(self, one: Input) -> Hearing:
+    def _hear(self, one: Input) -> Freshness:
         if isinstance(one.received, Bad):
-            return Hearing.NEW
+            return Freshness.FRESH
         retried = any(name == RETRIED for name, _ in one.record.headers)
         return hear(self._replays, one.received, retried=retried)
 
     def _reduce(
-        self, draft: Draft, inputs: Sequence[Input], heard: Sequence[Hearing], poison: dict[int, str]
+        self, draft: Draft, inputs: Sequence[Input], heard: Sequence[Freshness], poison: dict[int, str]
     ) -> Exception | None:
         """Fold all inputs in. Returns what broke a reducer; the draft is then worth nothing and the input is poison."""
         for index, (one, hearing) in enumerate(zip(inputs, heard, strict=True)):

@@ -1,20 +1,20 @@
-"""Replay refusal: a sliding window over an agent session's sequence numbers.
+"""Replay refusal: a sliding window over the sequence numbers of one session, as one reader hears them.
 
-Records of one session reach a reader over several partitions, so numbers come out of order within a window. The same
-number with the same bytes is a repeat and changes nothing; with other bytes it is a conflict worth an alert; a number
-older than the window is refused.
+The same number with the same bytes is a repeat and changes nothing; with other bytes it is a conflict worth an alert; a
+number below everything that a full window still knows is too old to tell, and refused. An agent's numbers only grow, so
+a reader of one partition hears them in order; numbers of several partitions belong in a window each.
 """
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from hashlib import blake2b
 from typing import Final
 
 WINDOW: Final = 1_024
 
 
-class Freshness(Enum):
+class Freshness(StrEnum):
     """What a sequence number says of its record."""
 
     FRESH = "fresh"
@@ -24,25 +24,25 @@ class Freshness(Enum):
 
 
 class SequenceWindow:
-    """The last `WINDOW` sequence numbers of one (node, session)."""
+    """The last `count` sequence numbers heard, with a digest of what came under each."""
 
-    __slots__ = ("_highest", "_seen")
+    __slots__ = ("_count", "_seen")
 
-    def __init__(self) -> None:
-        self._highest = 0
+    def __init__(self, count: int = WINDOW) -> None:
+        self._count = count
         self._seen: dict[int, bytes] = {}
 
     def judge(self, sequence: int, value: bytes) -> Freshness:
-        """Judge and remember one record."""
-        if sequence <= self._highest - WINDOW:
-            return Freshness.TOO_OLD
+        """Judge one record, and remember it when it is fresh."""
+        seen = self._seen
         digest = blake2b(value, digest_size=8).digest()
-        known = self._seen.get(sequence)
+        known = seen.get(sequence)
         if known is not None:
             return Freshness.REPEAT if known == digest else Freshness.CONFLICT
-        self._seen[sequence] = digest
-        if sequence > self._highest:
-            self._highest = sequence
-            if len(self._seen) > 2 * WINDOW:
-                self._seen = {n: d for n, d in self._seen.items() if n > sequence - WINDOW}
+        if len(seen) >= self._count:
+            oldest = next(iter(seen))
+            if sequence < oldest:
+                return Freshness.TOO_OLD
+            del seen[oldest]
+        seen[sequence] = digest
         return Freshness.FRESH

@@ -16,7 +16,7 @@ GB: Final = 10**9
 SAID: Final = (
     "Recorded: nodes, tasks and run times (openb), links and link prices (skyplane), prices of T4 and V100. "
     "Synthetic, by one fixed rule each: home sites (seeded hash), dataset sizes, other device prices, promised run "
-    "times, checkpoints every ten minutes. All devices count as equally fast. Nothing was tuned. See NOTICE."
+    "times, checkpoints every half hour. All devices count as equally fast. Nothing was tuned. See NOTICE."
 )
 
 

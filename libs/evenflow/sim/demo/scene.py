@@ -28,7 +28,7 @@ PRICES: Final = {
 }
 #: Synthetic: every site holds one dataset of each size; a task reads one of its home's, drawn by its name.
 DATASET_GB: Final = (5, 10, 20, 40, 80, 160)
-CHECKPOINT_EVERY_S: Final = 600
+CHECKPOINT_EVERY_S: Final = 1_800
 #: A promise of run time is the duration rounded up to whole ten minutes.
 DECLARED_STEP_S: Final = 600
 #: Life signs and idle periods as slow as six hours of load allow; the defaults suit seconds.
@@ -43,6 +43,7 @@ SETTINGS: Final = {
     "poll_wait_s": 600,
     "probe_period_s": 1_800,
     "round_period_s": 600,
+    "gather_s": 0.5,
     "snapshot_period_s": 3_600,
 }
 LOSS_AT_S: Final = 3 * 3_600

@@ -34,6 +34,7 @@ SETTINGS: Final = Form(
         Field("start_failures_quarantine", kinds.integer(1, 1000), "failed starts in a row that quarantine a node"),
         _seconds("session_timeout_s", "silence after which a consumer leaves its group"),
         _seconds("round_period_s", "longest time between two placement rounds"),
+        _seconds("gather_s", "how long placement waits for more input before a round"),
         _seconds("round_limit_s", "longest time that one round may take"),
         _seconds("snapshot_period_s", "period of placement's state images"),
         _seconds("reasons_period_s", "how often waiting tasks are explained again"),

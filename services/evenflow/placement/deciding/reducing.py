@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from evenflow.core.lifecycle.alerts import Alert
+from evenflow.core.probing.sequence import Freshness
 from evenflow.events.contract import Contract
 from evenflow.events.contracts import agent, checkpoint, tasks
 from evenflow.placement.deciding import receipts, submissions
 from evenflow.placement.deciding.draft import Draft
-from evenflow.placement.deciding.replays import Hearing, Replays
+from evenflow.placement.deciding.replays import Replays
 from evenflow.placement.memory.rows import TaskRow
 from evenflow.platform.broker.codec import Received
 
@@ -19,15 +20,15 @@ CHECKPOINTS_KEPT: Final = 3
 RETRIED: Final = "x-dlq-origin"
 
 
-def hear(replays: Replays, received: Received, *, retried: bool) -> Hearing:
+def hear(replays: Replays, received: Received, *, retried: bool) -> Freshness:
     """Judge a receipt's stamp; whatever carries none is new."""
     stamp = received.envelope.stamp
     if stamp is None or retried or not isinstance(received.body, agent.Receipt):
-        return Hearing.NEW
-    return replays.hear(stamp.node, stamp.session, stamp.sequence, received.value)
+        return Freshness.FRESH
+    return replays.hear(stamp.node, stamp.session, received.partition, stamp.sequence, received.value)
 
 
-def reduce(draft: Draft, received: Received, hearing: Hearing) -> None:
+def reduce(draft: Draft, received: Received, hearing: Freshness) -> None:
     """Fold one readable record in. Types this build does not know are counted and passed over."""
     body = received.body
     fold = _FOLDS.get(type(body)) if body is not None else None
@@ -39,14 +40,14 @@ def reduce(draft: Draft, received: Received, hearing: Hearing) -> None:
         draft.counts.unknown_types += 1
 
 
-def _receipt(draft: Draft, received: Received, hearing: Hearing) -> None:
+def _receipt(draft: Draft, received: Received, hearing: Freshness) -> None:
     body: Any = received.body
     stamp = received.envelope.stamp
-    if hearing is Hearing.REPEATED:
+    if hearing is Freshness.REPEAT:
         draft.counts.stale_receipts += 1
-    elif hearing is not Hearing.NEW:
+    elif hearing is not Freshness.FRESH:
         draft.counts.refused_receipts += 1
-        what = f"{body.TYPE} for {body.tenant}/{body.task}: its sequence number is {hearing.value}"
+        what = f"{body.TYPE} for {body.tenant}/{body.task}: its sequence number says {hearing}"
         draft.note("receipt refused", node=body.node, problem=what, origin=received.origin)
         draft.raise_alert(Alert.NODE_IDENTITY, body.node, what)
     elif stamp is None and draft.settings.signed_receipts_only:

@@ -19,10 +19,10 @@ from evenflow.core.errors import Ended
 from evenflow.events.streams import Stream
 from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.dead_letters import DeadLetters
-from evenflow.platform.broker.lean import LeanRunner
 from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.broker.ports import Record
-from evenflow.platform.broker.subscription import BatchHandler, Handle, Subscription, group_of
+from evenflow.platform.broker.subscriptions.lean import LeanRunner
+from evenflow.platform.broker.subscriptions.subscription import BatchHandler, Handle, Subscription, group_of
 from evenflow.platform.runtime import Runtime
 
 Handler = Callable[[Received], Awaitable[None]]

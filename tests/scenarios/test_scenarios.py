@@ -1,0 +1,25 @@
+"""Every scenario file beside this one holds: production services on the virtual clock, all standing invariants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evenflow.sim.command import run_files
+from evenflow.sim.scenario.outcome import HOLDS
+
+FILES = sorted(Path(__file__).parent.rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_the_folder_of_scenarios_is_not_empty() -> None:
+    """An empty folder would prove nothing."""
+    assert len(FILES) >= 20
+
+
+def test_the_scenario_holds_with_every_invariant(file: Path) -> None:
+    """Its expectations and INV1 to INV11 hold; what does not is printed with time, seed and the command to see it."""
+    said: list[str] = []
+    code = run_files([file], write=said.append)
+    assert code == HOLDS, "\n".join(said)
