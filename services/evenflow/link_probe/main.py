@@ -11,8 +11,6 @@ from evenflow.link_probe.stores import LinkViews
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import EventService, Step
 
-DECLARE_PERIOD_MS = 1_000
-
 
 def build(runtime: Runtime, settings: LinkProbeSettings) -> EventService:
     """Put link-probe together."""
@@ -33,5 +31,5 @@ def build(runtime: Runtime, settings: LinkProbeSettings) -> EventService:
         await host.outlet.publish(*probe.ask())
 
     host.restore = declare
-    host.steps = [Step("declare", DECLARE_PERIOD_MS, declare), Step("ask", settings.probe_period_ms, ask)]
+    host.steps = [Step("declare", settings.declare_period_ms, declare), Step("ask", settings.probe_period_ms, ask)]
     return host

@@ -51,6 +51,8 @@ class Outlet:
         What the log does not confirm stays first in line: the caller's state has already moved on, so a retry that
         finds nothing more to say still sends it. Raises Unavailable until all before and in this call is confirmed.
         """
+        if not facts and not self._backlog:
+            return
         self._backlog += [self.encoded(fact) for fact in facts]
         if len(self._backlog) > BACKLOG_MAX:
             raise Ended(f"{len(self._backlog)} facts wait for the log", exit_code=BACKLOG_EXIT)

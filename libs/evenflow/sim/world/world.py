@@ -127,7 +127,8 @@ class World:
 
     # -- parts --------------------------------------------------------------------------------------------------------
     def _hooks(self) -> Hooks:
-        delivery = SeededDelivery(self.loop, self.scenario.seed, self.context)
+        step_ms = self.scenario.settings.get("delivery_step_s", 0)
+        delivery = SeededDelivery(self.loop, self.scenario.seed, self.context, step_ms=step_ms)
         return Hooks(delivery=delivery, interceptor=self.interception, patient_polls=True)
 
     def _append(self, record: LogRecord) -> None:
