@@ -21,6 +21,7 @@ from evenflow.sim.observation.record import Seen, json_line
 
 FORMAT: Final = 1
 EVENTS: Final = "events.jsonl"
+_BUFFER_BYTES: Final = 1 << 16
 #: Rows of the ledger that only serve the observer.
 _INTERNAL: Final = ("task_shown",)
 
@@ -52,11 +53,11 @@ class RunFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._events = (folder / EVENTS).open("w", encoding="utf-8", newline="\n")
+        self._events = (folder / EVENTS).open("wb", buffering=_BUFFER_BYTES)
 
     def record(self, record: Seen) -> None:
         """One line of `events.jsonl`."""
-        self._events.write(json_line(record.row()) + "\n")
+        self._events.write(record.line())
 
     def finish(self, model: Observation, summary: Row) -> None:
         """Everything else."""

@@ -11,7 +11,6 @@ from evenflow.link_probe.stores import LinkViews
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import EventService, Step
 
-DECLARE_PERIOD_MS = 1_000
 AGINGS_PER_HALF_LIFE = 20
 
 
@@ -37,9 +36,10 @@ def build(runtime: Runtime, settings: LinkProbeSettings) -> EventService:
         await host.outlet.publish(*probe.ask())
 
     host.restore = declare
+    aging_ms = max(settings.declare_period_ms, settings.confidence_half_life_ms // AGINGS_PER_HALF_LIFE)
     host.steps = [
-        Step("declare", DECLARE_PERIOD_MS, declare),
-        Step("age", max(DECLARE_PERIOD_MS, settings.confidence_half_life_ms // AGINGS_PER_HALF_LIFE), age),
+        Step("declare", settings.declare_period_ms, declare),
+        Step("age", aging_ms, age),
         Step("ask", settings.probe_period_ms, ask),
     ]
     return host

@@ -56,6 +56,8 @@ class Outlet:
         A fact that the log will never take is dropped, so that it does not stand in the way of those behind it; the
         error comes out once the others are written.
         """
+        if not facts and not self._backlog:
+            return
         self._backlog += [self.encoded(fact) for fact in facts]
         if len(self._backlog) > BACKLOG_MAX:
             raise Ended(f"{len(self._backlog)} facts wait for the log", exit_code=BACKLOG_EXIT)

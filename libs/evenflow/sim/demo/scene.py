@@ -33,6 +33,7 @@ CHECKPOINT_EVERY_S: Final = 1_800
 DECLARED_STEP_S: Final = 600
 #: Life signs and idle periods as slow as six hours of load allow; the defaults suit seconds.
 SETTINGS: Final = {
+    "delivery_step_s": 0.05,
     "heartbeat_s": 300,
     "suspect_after_s": 450,
     "silence_tolerance_s": 600,
@@ -41,6 +42,7 @@ SETTINGS: Final = {
     "prune_period_s": 600,
     "archive_period_s": 60,
     "poll_wait_s": 600,
+    "declare_period_s": 60,
     "probe_period_s": 1_800,
     "round_period_s": 600,
     "gather_s": 0.5,

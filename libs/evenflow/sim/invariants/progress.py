@@ -52,9 +52,8 @@ class Progress:
         if found is None or member is None or member.resumed_progress_ms is None or member.damaged:
             return
         task = found[0]
-        damaged = any(view.state == "damaged" for (name, _), view in model.checkpoints.items() if name == task.shown)
         before = self._resumed.get(task.shown, 0)
-        if member.resumed_progress_ms < before and not damaged:
+        if member.resumed_progress_ms < before and not _damaged(model, task.shown):
             yield f"{task.shown} resumed at {member.resumed_progress_ms} ms, it had resumed at {before} ms before"
         self._resumed[task.shown] = max(before, member.resumed_progress_ms)
 
@@ -67,3 +66,7 @@ class Progress:
                 continue
             if not HOPELESS & set(task.reasons):
                 yield f"{task.shown} is still {task.state} with reasons {list(task.reasons)}"
+
+
+def _damaged(model: Observation, task: str) -> bool:
+    return any(view.state == "damaged" for (name, _), view in model.checkpoints.items() if name == task)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.lifecycle.task import TaskState
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
@@ -13,6 +14,8 @@ from evenflow.sim.observation.record import Seen
 EXPLAINED_WITHIN_MS: Final = 5_000
 #: Waiting tasks are looked at once in this time.
 LOOK_EVERY_MS: Final = 1_000
+#: After one of these a task waits; only those are looked at again and again.
+_BEGIN_WAITING: Final = (EventType.TASK_QUEUED, EventType.TASK_REQUEUED)
 
 
 class Reasons:
@@ -23,22 +26,26 @@ class Reasons:
     def __init__(self) -> None:
         self._looked_ms = 0
         self._told: dict[tuple[str, int], None] = {}
+        self._watched: dict[tuple[str, str], None] = {}
         #: Time during which no placement leads; the world adds to it.
         self.excused_until_ms = 0
 
     def after(self, model: Observation, record: Seen) -> Iterator[str]:
         """Waiting tasks without a reason for too long."""
-        del record
+        if record.type in _BEGIN_WAITING:
+            self._watched[str(record.body.get("tenant", "default")), str(record.body.get("task", ""))] = None
         if model.now_ms - self._looked_ms < LOOK_EVERY_MS:
             return
         self._looked_ms = model.now_ms
         if model.now_ms < self.excused_until_ms:
             return
-        yield from self._unexplained(model)
+        yield from self._unexplained(model, list(self._watched))
 
-    def _unexplained(self, model: Observation) -> Iterator[str]:
-        for task in model.tasks.values():
-            if task.state is not TaskState.QUEUED or task.unexplained_since_ms is None:
+    def _unexplained(self, model: Observation, waiting: Iterable[tuple[str, str]]) -> Iterator[str]:
+        for name in waiting:
+            task = model.tasks.get(name)
+            if task is None or task.state is not TaskState.QUEUED or task.unexplained_since_ms is None:
+                self._watched.pop(name, None)
                 continue
             since_ms = max(task.unexplained_since_ms, self.excused_until_ms)
             key = (task.shown, task.unexplained_since_ms)
@@ -49,4 +56,4 @@ class Reasons:
     def finish(self, model: Observation, *, settled: bool) -> Iterator[str]:
         """As after a record."""
         del settled
-        yield from self._unexplained(model)
+        yield from self._unexplained(model, list(model.tasks))

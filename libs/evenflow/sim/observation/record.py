@@ -6,7 +6,10 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any, Final
+
+from pydantic_core import from_json
 
 TYPE_HEADER: Final = "ce_type"
 ID_HEADER: Final = "ce_id"
@@ -53,8 +56,27 @@ class Seen:
             self._body = _json_of(self.value)
         return self._body if isinstance(self._body, Mapping) else {}
 
+    def line(self) -> bytes:
+        """The line of `events.jsonl`. A value that is a line of JSON stands in it as its own bytes."""
+        value = self.value
+        names = {name: content for name, content in self.headers}
+        plain = value and value[:1] in b"{[" and b"\n" not in value and len(names) == len(self.headers)
+        self._read or self.body  # noqa: B018  reads the value once
+        if not plain or self._body is _NOT_JSON or None in names.values():
+            return json_line(self.row()).encode() + b"\n"
+        try:
+            key = "null" if self.key is None else encode_basestring(self.key.decode())
+            headers = ",".join([f"{encode_basestring(n)}:{encode_basestring(c.decode())}" for n, c in names.items()])  # type: ignore[union-attr]  # none is None
+        except UnicodeDecodeError:
+            return json_line(self.row()).encode() + b"\n"
+        head = (
+            f'{{"t":{self.t_ms / 1000!r},"topic":"{self.topic}","partition":{self.partition},"offset":{self.offset},'
+            f'"key":{key},"type":{encode_basestring(self.type)},"headers":{{{headers}}},"value":'
+        )
+        return b"".join((head.encode(), value or b"", b"}\n"))
+
     def row(self) -> dict[str, Any]:
-        """The line of `events.jsonl`; bytes that are not JSON or text are base64."""
+        """The same as a mapping; bytes that are not JSON or text are base64."""
         self._read or self.body  # noqa: B018  reads the value once
         return {
             "t": self.t_ms / 1000,
@@ -85,6 +107,10 @@ _NOT_JSON: Final = _NotJson()
 def _json_of(value: bytes | None) -> Any:
     if not value:
         return _NOT_JSON
+    try:
+        return from_json(value, cache_strings="keys")
+    except ValueError:
+        pass  # half surrogates and other encodings than UTF-8 are for the patient reader
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
