@@ -59,7 +59,7 @@ class Seen:
     def line(self) -> bytes:
         """The line of `events.jsonl`. A value that is a line of JSON stands in it as its own bytes."""
         value = self.value
-        names = {name: content for name, content in self.headers}
+        names = dict(self.headers)
         plain = value and value[:1] in b"{[" and b"\n" not in value and len(names) == len(self.headers)
         self._read or self.body  # noqa: B018  reads the value once
         if not plain or self._body is _NOT_JSON or None in names.values():
