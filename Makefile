@@ -85,7 +85,7 @@ simulation: $(STAMP) ## Run the seeded worlds
 	$(PYTEST) $(SPREAD) tests/simulation tests/scenarios
 
 e2e: $(STAMP) ## Run whole processes against each other
-	$(PYTEST) -rP tests/e2e
+	$(PYTEST) -rP $(SPREAD) tests/e2e
 
 bench: $(STAMP) ## Measure the path, the telemetry and the status query; DATA=DIR names recorded data
 	$(BIN)/evenflow bench path $(if $(DATA),--data $(DATA))
