@@ -158,7 +158,7 @@ _BY_TYPE: Final[dict[str, dict[str, Any]]] = {
         "kind": "queue",
         "name": "research",
         "version": 3,
-        "document": {"id": "research", "limit": {"devices": 16}, "weight": 2},
+        "document": {"id": "research", "limit": {"devices": 16}, "waiting_limit": 500},
         "reason": "more room for the paper",
     },
     EventType.TASK_ENDED: {"end": TaskState.SUCCEEDED, "cause": None},

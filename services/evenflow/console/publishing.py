@@ -13,7 +13,7 @@ from evenflow.events.contracts.console import DatasetAddRequested, DatasetDropRe
 from evenflow.events.documents.network import parse_dataset, parse_link, parse_site
 from evenflow.events.documents.policy import parse_policy, policy_document
 from evenflow.events.documents.queue import parse_queue
-from evenflow.events.documents.readiness import planned_in_policy, planned_in_queue
+from evenflow.events.documents.readiness import planned_in_policy, planned_in_queue, planned_in_site
 from evenflow.platform.broker.codec import Fact
 
 KINDS: Final = ("policy", "queue", "site", "link")
@@ -124,7 +124,8 @@ def _queue(name: str, document: dict[str, Any]) -> Versions:
 
 def _site(name: str, document: dict[str, Any]) -> Versions:
     whole = _named(name, document)
-    parse_site(whole)
+    if paths := planned_in_site(parse_site(whole)):
+        raise planned(paths)
     return [(name, whole)]
 
 

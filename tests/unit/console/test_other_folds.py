@@ -125,7 +125,7 @@ def test_the_history_of_a_document_outlives_its_compaction(board, tell):
     board.apply(
         tell(streams.AUDIT, ChangeRecorded(actor="a", action="document.publish", subject="queue/q", parameters=change))
     )
-    newest = DocumentPublished(kind="queue", name="q", version=2, document={"id": "q", "weight": 2})
+    newest = DocumentPublished(kind="queue", name="q", version=2, document={"id": "q", "waiting_limit": 2})
     board.apply(tell(streams.POLICIES, newest))
     assert [row["version"] for row in board.papers.versions("queue/q")] == [2, 1]
     assert board.papers.version("queue/q") == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evenflow.events.documents.readiness import documented_fields
 from evenflow.sim.expectations import FORMS
 from evenflow.sim.scenario.catalogue import catalogue
 from evenflow.sim.scenario.outcome import FAILS, HOLDS, PLANNED, WRONG, ScenarioPlanned, ScenarioWrong, together
@@ -142,6 +143,19 @@ def test_what_is_wrong_is_named_by_its_path(text: str, path: str) -> None:
         ("policy: {preemption: {by_priority: true}}", "policy.preemption.by_priority"),
         ("policy: {order: {backfill: off}}", "policy.order.backfill"),
         ("policy: {headroom: {node: {devices: 1}}}", "policy.headroom.node"),
+        ("policy: {placement: {use: other}}", "policy.placement.use"),
+        ("policy: {placement: {weights: {price: 2}}}", "policy.placement.weights"),
+        ("policy: {order: {ageing_s: 61}}", "policy.order.ageing_s"),
+        ("settings: {starvation_s: 61}", "settings.starvation_s"),
+        ("policy: {fairness: {entry_penalty: false}}", "policy.fairness.entry_penalty"),
+        ("policy: {retry: {memory_growth: 3}}", "policy.retry.memory_growth"),
+        ("policy: {checkpoint: {copies: 2}}", "policy.checkpoint.copies"),
+        ("queues: [{id: p}, {id: q, parent: p}]", "queues[1].parent"),
+        ("queues: [{id: q, weight: 2}]", "queues[0].weight"),
+        ("nodes: [{id: n1, class: core}]", "nodes[0].class"),
+        ("sites: [{id: a, store: false}]", "sites[0].store"),
+        ("steps: [{at: 1, policy: {set: {order: {starvation_s: 61}}}}]", "steps[0].policy.set.order.starvation_s"),
+        ("steps: [{at: 1, submit: {id: t, image: i, secrets: {A: b}}}]", "steps[0].submit.image"),
         ("steps: [{at: 1, resize: {task: t, members: 2}}]", "steps[0].resize"),
         ("steps: [{at: 1, window: {nodes: [n1]}}]", "steps[0].window"),
         ("steps: [{at: 1, device: {node: n1, slow: 0.7}}]", "steps[0].device.slow"),
@@ -158,6 +172,7 @@ def test_a_planned_feature_is_named_and_ends_with_its_own_code(text: str, path: 
 def test_a_planned_field_at_its_default_is_accepted() -> None:
     """Writing out what holds anyway uses nothing planned."""
     text = b"version: 1\nuntil: 1\npolicy: {preemption: {reclaim: true, minimum_run_s: 0}, moves: {on: false}}\n"
+    text += b"settings: {starvation_s: 60, half_life_s: 604800}\n"
     assert parse_scenario(text).policy["moves"] == {"on": False}
 
 
@@ -197,3 +212,29 @@ def test_the_catalogue_covers_every_registry_and_plans_only_what_may_be_planned(
     assert not [row for row in found["expectations"] if row["status"] == "planned"]
     for row in (*found["fields"], *found["policy"], *found["settings"]):
         assert row["status"] in ("ready", "planned"), row
+
+
+def test_scenarios_and_the_product_plan_the_same_fields() -> None:
+    """A field that the product's own doors refuse as planned is planned in a file too, and the other way round."""
+    found = catalogue()
+    places = {
+        "nodes[].": "node",
+        "sites[].": "site",
+        "links[].": "link",
+        "queues[].": "queue",
+        "datasets[].": "dataset",
+    }
+    rows = {("policy", row["field"]): row["status"] for row in found["policy"]}
+    for row in found["fields"]:
+        for place, kind in places.items():
+            if row["field"].startswith(place):
+                rows[kind, row["field"].removeprefix(place)] = row["status"]
+    for kind in ("policy", *places.values()):
+        for field, status in documented_fields()[kind].items():
+            assert rows.get((kind, field), status) == status, (kind, field)
+            if kind == "policy":
+                assert (kind, field) in rows
+    named = {row["field"] for row in found["task_fields"]} - {"replicas", "members[]"}
+    assert named == {
+        name for name, state in documented_fields()["task"].items() if state == "planned" and "[" not in name
+    }

@@ -10,23 +10,29 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from evenflow.core.demand.task import Latency, Task
-from evenflow.core.fleet.description import NodeDescription
+from evenflow.core.fleet.description import NodeDescription, SiteDescription
 from evenflow.core.placement.policy import DEFAULT_POLICY, Policy
-from evenflow.core.queueing.description import NOTHING, UNLIMITED, QueueDescription
+from evenflow.core.queueing.description import NOTHING, ROOT, UNLIMITED, QueueDescription
 from evenflow.events.documents import network, node, policy, queue, task_specification
 
 Readiness = Literal["ready", "planned"]
 
 PLANNED: Final[dict[str, frozenset[str]]] = {
-    "task": frozenset({"kind", "min_members", "groups", "budget", "latency", "members[].resources"}),
-    "node": frozenset({"devices.slices"}),
-    "site": frozenset(),
+    "task": frozenset(
+        {"kind", "image", "secrets", "min_members", "groups", "budget", "latency", "members[].resources"}
+    ),
+    "node": frozenset({"class", "devices.slices"}),
+    "site": frozenset({"store"}),
     "link": frozenset(),
     "dataset": frozenset(),
-    "queue": frozenset({"guaranteed", "borrowing_limit", "lending_limit", "budget"}),
+    "queue": frozenset({"parent", "weight", "guaranteed", "borrowing_limit", "lending_limit", "budget"}),
     "policy": frozenset(
         {
-            "order.backfill",
+            "retry.memory_growth",
+            *(f"placement.{key}" for key in policy.SECTIONS["placement"]),
+            *(f"order.{key}" for key in policy.SECTIONS["order"]),
+            *(f"fairness.{key}" for key in policy.SECTIONS["fairness"]),
+            *(f"checkpoint.{key}" for key in policy.SECTIONS["checkpoint"]),
             *(f"preemption.{key}" for key in policy.SECTIONS["preemption"]),
             *(f"headroom.{key}" for key in policy.SECTIONS["headroom"]),
             *(f"moves.{key}" for key in policy.SECTIONS["moves"]),
@@ -72,6 +78,8 @@ def planned_in_task(task: Task) -> list[str]:
         "task",
         {
             "kind": task.kind != "job",
+            "image": task.image is not None,
+            "secrets": bool(task.secrets),
             "min_members": task.min_members is not None,
             "groups": bool(task.groups),
             "budget": task.budget_micro is not None,
@@ -83,7 +91,18 @@ def planned_in_task(task: Task) -> list[str]:
 
 def planned_in_node(description: NodeDescription) -> list[str]:
     """List the planned fields that a node description uses."""
-    return _in_use("node", {"devices.slices": bool(description.devices and description.devices.slices)})
+    return _in_use(
+        "node",
+        {
+            "class": description.node_class != "normal",
+            "devices.slices": bool(description.devices and description.devices.slices),
+        },
+    )
+
+
+def planned_in_site(description: SiteDescription) -> list[str]:
+    """List the planned fields that a site uses."""
+    return _in_use("site", {"store": not description.store})
 
 
 def planned_in_queue(description: QueueDescription) -> list[str]:
@@ -91,6 +110,8 @@ def planned_in_queue(description: QueueDescription) -> list[str]:
     return _in_use(
         "queue",
         {
+            "parent": description.parent not in (None, ROOT),
+            "weight": description.weight_milli != 1_000,
             "guaranteed": description.guaranteed != NOTHING,
             "borrowing_limit": description.borrowing_limit != UNLIMITED,
             "lending_limit": description.lending_limit != UNLIMITED,

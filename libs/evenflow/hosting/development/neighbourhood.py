@@ -24,7 +24,7 @@ LINKS: Final[tuple[Json, ...]] = (
 
 QUEUES: Final[tuple[Json, ...]] = (
     {"id": "research", "limit": {"devices": 12}},
-    {"id": "production", "weight": 2},
+    {"id": "production"},
 )
 
 DATASETS: Final[tuple[Json, ...]] = (

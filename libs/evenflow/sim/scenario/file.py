@@ -74,7 +74,7 @@ SITE: Final = Form(
         Field("latitude", kinds.NUMBER, "degrees north", default=0),
         Field("longitude", kinds.NUMBER, "degrees east", default=0),
         Field("owner", kinds.TEXT, "who owns it", default=""),
-        Field("store", kinds.BOOLEAN, "holds checkpoints and outputs", default=False),
+        Field("store", kinds.BOOLEAN, "holds checkpoints and outputs", default=True, status="planned"),
         Field("upload", kinds.RATE, "rate of its uplink, bits per second"),
     ),
 )
@@ -126,7 +126,7 @@ NODE: Final = Form(
         Field("devices", DEVICES.kind(), "accelerators"),
         Field("price_per_hour", kinds.MONEY, "price of one device hour", default=0),
         Field("cpu_price_per_hour", kinds.MONEY, "price of one core hour", default=0),
-        Field("class", kinds.choice("core", "normal"), "kept for big work, or not", default="normal"),
+        Field("class", kinds.choice("core", "normal"), "kept for big work, or not", default="normal", status="planned"),
         Field("labels", kinds.map_of(kinds.TEXT), "labels", default={}),
         Field("copies", kinds.integer(1, COPIES_MAX), "nodes made of this entry", default=1),
     ),
@@ -148,12 +148,12 @@ QUEUE: Final = Form(
     "where tasks wait",
     (
         Field("id", kinds.ID, "name of the queue", required=True),
-        Field("parent", kinds.ID, "queue above it", default="root"),
+        Field("parent", kinds.ID, "queue above it", default="root", status="planned"),
         Field("guaranteed", AMOUNTS.partial(), "what it can always have", default={}, status="planned"),
         Field("borrowing_limit", AMOUNTS.partial(), "most it may borrow", default={}, status="planned"),
         Field("lending_limit", AMOUNTS.partial(), "most it lends", default={}, status="planned"),
         Field("limit", AMOUNTS.partial(), "most it may use, met exactly", default={}),
-        Field("weight", kinds.NUMBER, "its part among its siblings", default=1),
+        Field("weight", kinds.NUMBER, "its part among its siblings", default=1, status="planned"),
         Field(
             "order",
             kinds.choice("default", "strict"),

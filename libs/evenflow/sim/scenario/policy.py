@@ -1,148 +1,85 @@
-"""The policy document's keys: what a scenario's `policy` may say, merged over the default."""
+"""What a scenario's `policy` may say: the policy document's own table, its readers, defaults and readiness."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from evenflow.core.errors import FieldRefused
+from evenflow.core.placement.policy import DEFAULT_POLICY
+from evenflow.events.documents import fields, forms
+from evenflow.events.documents.policy import SECTIONS, policy_document
+from evenflow.events.documents.readiness import documented_fields
 from evenflow.sim.scenario import kinds
-from evenflow.sim.scenario.schema import Field, Form, Kind, Status, Values
+from evenflow.sim.scenario.schema import Field, Form, Kind, Reading, Values
+
+_DEFAULT: Final = policy_document(DEFAULT_POLICY)
+_READINESS: Final = documented_fields()["policy"]
 
 
-def _section(name: str, about: str, *fields: Field, status: Status = "ready") -> Field:
-    return Field(name, Form(f"policy {name}", about, fields).partial(), about, default={}, status=status)
+def _name_of(key: str, form: forms.Form) -> str:
+    match form:
+        case forms.Truth():
+            return "true | false"
+        case forms.Whole():
+            return "whole number"
+        case forms.Choice(words):
+            return " | ".join(words)
+        case forms.Decimal():
+            return "seconds" if key.endswith("_s") else "number"
+        case forms.Items(entry):
+            return f"list of {_name_of(key, forms.form_of(entry))}"
+        case forms.Either(choices):
+            return " | ".join(_name_of(key, choice) for choice in choices)
+        case forms.Fields():
+            return key
+        case _:
+            return "text"
 
 
-def _planned(name: str, kind: Kind, about: str, *, default: Any) -> Field:
-    return Field(name, kind, about, default=default, status="planned")
+def _kind(key: str, reader: fields.Reader, default: Any) -> Kind:
+    """The document's reader as a kind. A map is read over its default, key by key."""
+    form = forms.form_of(reader)
+    inner = form.readers if isinstance(form, forms.Fields) else None
+
+    def read(value: object, path: str, _reading: Reading) -> Any:
+        try:
+            found = fields.parsed(reader, value)
+        except FieldRefused as refusal:
+            raise FieldRefused(fields.join(path, refusal.path), refusal.problem) from None
+        return {**reader(default), **found} if inner is not None else found
+
+    listed = None if inner is None else Form(f"policy {key}", key, _fields(inner, default, {}))
+    return Kind(_name_of(key, form), read, listed)
 
 
-def _ready(name: str, kind: Kind, about: str, *, default: Any) -> Field:
-    return Field(name, kind, about, default=default)
-
-
-def _backoff(values: Values, path: str) -> None:
-    bounds = values.get("backoff_s")
-    if bounds is not None and not (len(bounds) == 2 and bounds[0] <= bounds[1]):
-        raise FieldRefused(f"{path}.backoff_s", "must be [first, longest]")
-
-
-_AMOUNTS: Final = Form(
-    "amounts",
-    "an amount by dimension",
-    (
-        Field("cpu", kinds.MILLI, "cores", default=0),
-        Field("devices", kinds.MILLI, "devices", default=0),
-        Field("memory", kinds.SIZE, "memory", default=0),
-    ),
-)
-_CHARGE: Final = Form(
-    "charge",
-    "the factor each kind of ledger entry is priced with",
-    tuple(
-        Field(name, kinds.MILLI, f"factor of {name} entries", default=default)
-        for name, default in (
-            ("work", 1000),
-            ("transfer", 1000),
-            ("wait", 0),
-            ("start", 0),
-            ("stop", 0),
-            ("failed_start", 0),
-            ("lost", 0),
+def _fields(
+    readers: Mapping[str, fields.Reader], defaults: Mapping[str, Any], readiness: Mapping[str, Any], section: str = ""
+) -> tuple[Field, ...]:
+    return tuple(
+        Field(
+            key,
+            _kind(key, reader, defaults.get(key)),
+            f"default {json.dumps(defaults.get(key))}",
+            default=reader(defaults[key]) if key in defaults else None,
+            status=readiness.get(f"{section}.{key}", "ready"),
         )
-    ),
-)
-_RETRY: Final = Form(
-    "policy retry",
-    "what follows a failed attempt",
-    (
-        _ready("backoff_s", kinds.list_of(kinds.SECONDS), "first and longest wait", default=[5_000, 300_000]),
-        _ready(
-            "start_failures_quarantine", kinds.integer(1, 1000), "failed starts in a row that quarantine", default=3
-        ),
-        _ready("avoid_failed_node", kinds.BOOLEAN, "a task avoids the node it failed on", default=True),
-        _ready("memory_growth", kinds.NUMBER, "memory asked after running out, as a factor", default=2),
-    ),
-    check=_backoff,
-)
+        for key, reader in readers.items()
+    )
+
+
+def _section(name: str, readers: Mapping[str, fields.Reader]) -> Field:
+    form = Form(f"policy {name}", name, _fields(readers, _DEFAULT[name], _READINESS, name))
+    return Field(name, form.partial(), f"section {name} of the policy document", default={})
+
 
 POLICY: Final = Form(
     "policy",
     "a policy document, merged over the default",
     (
         Field("name", kinds.ID, "name of the document", default="default"),
-        _section(
-            "placement",
-            "how nodes are chosen",
-            _ready("use", kinds.ID, "the placement policy", default="default"),
-            _ready("weights", kinds.map_of(kinds.NUMBER), "weights of its scores", default={}),
-        ),
-        _section(
-            "order",
-            "the order of waiting tasks",
-            _ready("ageing_s", kinds.SECONDS, "wait that is worth one priority point", default=60_000),
-            _planned(
-                "backfill",
-                kinds.choice("easy", "conservative", "off"),
-                "small tasks past a reservation",
-                default="easy",
-            ),
-            _ready("starvation_s", kinds.SECONDS, "wait after which nothing may overtake", default=60_000),
-        ),
-        _section(
-            "fairness",
-            "decayed use between queues",
-            _ready("half_life_s", kinds.SECONDS, "half-life of past use", default=604_800_000),
-            _ready("entry_penalty", kinds.BOOLEAN, "an admission counts at once", default=True),
-        ),
-        _section(
-            "preemption",
-            "stopping one task for another",
-            _planned("by_priority", kinds.BOOLEAN, "a higher priority may preempt", default=False),
-            _planned("reclaim", kinds.BOOLEAN, "a guarantee is taken back from borrowers", default=True),
-            _planned("minimum_run_s", kinds.SECONDS, "run time before it may be preempted", default=0),
-            _planned("per_minute_max", kinds.integer(0, 100_000), "preemptions a minute", default=60),
-            _planned("on_shrink", kinds.BOOLEAN, "a smaller quota preempts", default=False),
-        ),
-        _section(
-            "crossing",
-            "running away from the data",
-            _ready("margin", kinds.NUMBER, "gain needed, as a part of the value of staying", default=0.1),
-            _ready("keep_copy", kinds.BOOLEAN, "the copy stays at the remote site", default=True),
-        ),
-        _section(
-            "headroom",
-            "room kept free",
-            _planned("node", _AMOUNTS.kind(), "per node", default={"cpu": 0, "devices": 0, "memory": 0}),
-            _planned("site", _AMOUNTS.kind(), "per site", default={"cpu": 0, "devices": 0, "memory": 0}),
-        ),
-        _section(
-            "silence",
-            "what silence means",
-            _ready("tolerance_s", kinds.SECONDS, "silence after which a node is lost", default=30_000),
-            _ready("hold_off_s", kinds.SECONDS, "steadiness asked of a node that returned", default=60_000),
-            _ready("reconnect", kinds.choice("adopt", "stop"), "what becomes of a returning attempt", default="adopt"),
-            _ready("blind_max_s", kinds.SECONDS, "longest freeze of expiry", default=900_000),
-        ),
-        Field("retry", _RETRY.partial(), _RETRY.about, default={}),
-        _section(
-            "checkpoint",
-            "saved progress",
-            _ready("copies", kinds.integer(1, 16), "places that hold each checkpoint", default=1),
-            _ready("alert_after_s", kinds.SECONDS, "age of the newest copy that alerts", default=600_000),
-        ),
-        _section(
-            "moves",
-            "moving running tasks",
-            _planned("on", kinds.BOOLEAN, "whether tasks are moved", default=False),
-            _planned("cost_s", kinds.SECONDS, "cost of one move", default=10_000),
-        ),
-        _section(
-            "billing",
-            "what is charged",
-            _ready("currency", kinds.TEXT, "the one currency", default="CNY"),
-            Field("charge", _CHARGE.partial(), _CHARGE.about, default={}),
-        ),
+        *(_section(name, readers) for name, readers in SECTIONS.items()),
     ),
 )
 
@@ -158,6 +95,14 @@ SAME_NUMBER: Final[dict[str, tuple[str, str]]] = {
     "alert_after_s": ("checkpoint", "alert_after_s"),
     "start_failures_quarantine": ("retry", "start_failures_quarantine"),
 }
+
+
+def setting_of_policy(setting: str, about: str) -> Field:
+    """A setting that is a number of the policy: kind and readiness are those of the policy's key."""
+    section, key = SAME_NUMBER[setting]
+    reader, written = SECTIONS[section][key], _DEFAULT[section][key]
+    status = _READINESS[f"{section}.{key}"]
+    return Field(setting, _kind(key, reader, written), about, default=reader(written), status=status)
 
 
 def check_agreement(settings: Values, policy: Values) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evenflow.sim.scenario import kinds
+from evenflow.sim.scenario.policy import setting_of_policy
 from evenflow.sim.scenario.schema import Field, Form
 
 
@@ -19,19 +20,19 @@ SETTINGS: Final = Form(
     (
         _seconds("heartbeat_s", "period of a node's heartbeat"),
         _seconds("beacon_s", "period of the observer's own beacon"),
-        _seconds("silence_tolerance_s", "silence after which a node is lost"),
+        setting_of_policy("silence_tolerance_s", "silence after which a node is lost"),
         _seconds("suspect_after_s", "silence after which a node is suspect"),
         _seconds("judge_period_s", "how often silence is judged"),
-        _seconds("hold_off_s", "steadiness asked of a node that returned"),
-        _seconds("blind_max_s", "longest freeze of expiry while the observer is blind"),
+        setting_of_policy("hold_off_s", "steadiness asked of a node that returned"),
+        setting_of_policy("blind_max_s", "longest freeze of expiry while the observer is blind"),
         _seconds("stop_grace_s", "time that a stopped task has to end by itself"),
         _seconds("start_timeout_s", "time after which a start that hangs has failed"),
-        _seconds("starvation_s", "wait after which nothing may overtake"),
-        _seconds("ageing_s", "wait that is worth one priority point"),
-        _seconds("half_life_s", "half-life of past use"),
-        _seconds("minimum_run_s", "run time before a task may be preempted"),
-        _seconds("alert_after_s", "age of the newest checkpoint copy that alerts"),
-        Field("start_failures_quarantine", kinds.integer(1, 1000), "failed starts in a row that quarantine a node"),
+        setting_of_policy("starvation_s", "wait after which nothing may overtake"),
+        setting_of_policy("ageing_s", "wait that is worth one priority point"),
+        setting_of_policy("half_life_s", "half-life of past use"),
+        setting_of_policy("minimum_run_s", "run time before a task may be preempted"),
+        setting_of_policy("alert_after_s", "age of the newest checkpoint copy that alerts"),
+        setting_of_policy("start_failures_quarantine", "failed starts in a row that quarantine a node"),
         _seconds("session_timeout_s", "silence after which a consumer leaves its group"),
         _seconds("delivery_step_s", "records reach their readers at whole steps of this; 0 = each when it comes"),
         _seconds("round_period_s", "longest time between two placement rounds"),

@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evenflow.core.errors import FieldRefused
+from evenflow.events.documents.readiness import PLANNED
 from evenflow.sim.scenario.schema import Kind, Reading
 from evenflow.sim.stage import Stage
 from evenflow.sim.verbs.verb import Verb
 
+_DEFAULTS: Final[dict[str, Any]] = {"groups": [], "latency": {"class": "tolerant"}, "kind": "job", "secrets": {}}
 #: Fields of a task specification that are planned, with their defaults. The door reads all others itself.
 PLANNED_TASK_FIELDS: Final[dict[str, Any]] = {
-    "groups": [],
-    "budget": None,
-    "latency": {"class": "tolerant"},
-    "kind": "job",
-    "replicas": None,
-    "min_members": None,
+    name: _DEFAULTS.get(name) for name in sorted({"replicas", *PLANNED["task"]} - {"members[].resources"})
 }
 
 
