@@ -66,9 +66,15 @@ class EventService:
         self._tasks: list[asyncio.Task[None]] = []
         self._ended: asyncio.Future[None] | None = None
 
-    def follow(self, streams: Sequence[Stream], apply: Callable[[Received], None]) -> Follower:
-        """Hold a table of whole streams; restored before anything is handled."""
-        follower = Follower(self.runtime, streams, apply, self.end)
+    def follow(
+        self,
+        streams: Sequence[Stream],
+        apply: Callable[[Received], None],
+        *,
+        pace: Callable[[], Awaitable[None]] | None = None,
+    ) -> Follower:
+        """Hold a table of whole streams; restored before anything is handled, but for one with a `pace` of its own."""
+        follower = Follower(self.runtime, streams, apply, self.end, pace)
         self.followers.append(follower)
         return follower
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evenflow.billing import stores
 from evenflow.core.ledger.chain import first_break
 from evenflow.core.lifecycle.attempt import AttemptEnd
 from evenflow.core.lifecycle.event_types import EntryKind
@@ -22,6 +23,7 @@ from evenflow.events.contracts.placement import (
     TaskEnded,
     TaskRequeued,
 )
+from evenflow.platform.broker import follower
 from evenflow.platform.broker.codec import Fact
 from evenflow.testkit.pool import Pool, run
 
@@ -243,5 +245,41 @@ def test_stopping_is_charged_by_the_policys_share_for_the_time_until_proven_free
         assert [(one.duration_ms, one.device_milli_ms, one.amount_micro, one.site) for one in lines] == [
             (9_000, 9_000_000, 5_000, "east"),
         ]
+
+    run(story)
+
+
+def test_a_rebuilt_history_skips_nothing_and_holds_a_bounded_part_in_memory(monkeypatch: Any) -> None:
+    """With more entries on the log than may wait, and the store away at first, every entry becomes a document."""
+    monkeypatch.setattr(stores, "WAITING_MAX", 5)
+    monkeypatch.setattr(follower, "RECORDS_MAX", 4)
+    held: list[int] = []
+    apply = stores.LedgerViews.apply
+
+    def noted(views: stores.LedgerViews, received: Any) -> None:
+        apply(views, received)
+        held.append(views.waiting_count)
+
+    async def story(pool: Pool) -> None:
+        await pool.start("billing")
+        await pool.publish(*(ended(f"t{number}", use(3_600_000)) for number in range(20)))
+        await pool.pass_s(3)
+        lines = await ledger(pool)
+        await pool.stop("billing")
+        pool.documents.wipe()
+        pool.documents.faults.down()
+        monkeypatch.setattr(stores.LedgerViews, "apply", noted)
+        await pool.start("billing")
+        await pool.publish(ended("late", use(3_600_000)))
+        await pool.pass_s(5)
+        assert len(await ledger(pool)) > len(lines)
+        assert len(held) < len(lines)
+        pool.documents.faults.up()
+        await pool.pass_s(10)
+        wanted = {line.entry.replace("/", ":") for line in await ledger(pool)}
+        kept = [await pool.documents.get(stores.LEDGER, name) for name in sorted(wanted)]
+        assert len(wanted) == 63
+        assert None not in kept
+        assert max(held) <= 5 - 1 + 4
 
     run(story)

@@ -8,7 +8,7 @@ it comes. Unreadable records are counted and passed over: the group reader of th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from aiokafka import TopicPartition
@@ -28,7 +28,11 @@ CATCH_UP_STUCK_MS: Final = 60_000
 
 
 class Follower:
-    """A groupless reader of whole streams, in order within each partition. `ended` is told what it can't survive."""
+    """A groupless reader of whole streams, in order within each partition. `ended` is told what it can't survive.
+
+    With `pace` nobody waits for the table: it is read in the background from the beginning, and `pace` is awaited
+    after every poll (RECORDS_MAX records at most), so that a slow store slows the reading and nothing piles up.
+    """
 
     def __init__(
         self,
@@ -36,11 +40,13 @@ class Follower:
         streams: Sequence[Stream],
         apply: Callable[[Received], None],
         ended: Callable[[BaseException], None],
+        pace: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._runtime = runtime
         self._streams = tuple(streams)
         self._apply = apply
         self._ended = ended
+        self._pace = pace
         self._consumer: Consumer | None = None
         self._task: asyncio.Task[None] | None = None
         self.unreadable_count = 0
@@ -54,7 +60,7 @@ class Follower:
         await consumer.start()
         partitions = [TopicPartition(s.name, index) for s in self._streams for index in range(s.partitions)]
         consumer.assign(partitions)
-        ends = await consumer.end_offsets(partitions)
+        ends = await consumer.end_offsets(partitions) if self._pace is None else {}
         await consumer.seek_to_beginning(*partitions)
         await self._catch_up(consumer, {p: end for p, end in ends.items() if end > 0})
         self._task = asyncio.get_running_loop().create_task(self._tail(consumer))
@@ -105,6 +111,8 @@ class Follower:
                     self.unreadable_count += 1
                 else:
                     self._take(received)
+        if batches and self._pace is not None:
+            await self._pace()
 
     def _take(self, received: Received) -> None:
         try:
