@@ -21,6 +21,12 @@ def build(runtime: Runtime, settings: InventorySettings) -> EventService:
     views = Views(runtime, inventory.registry, inventory.load)
     host.follow([streams.NODES, streams.DATASETS], inventory.restore)
     host.follow([streams.POLICIES], inventory.silence.apply)
+    host.follow([streams.ALERTS], inventory.restore_alert)
+
+    async def restored() -> None:
+        inventory.restored = True
+
+    host.restore = restored
     subscribe(host, inventory, catalogue)
 
     async def judge() -> None:

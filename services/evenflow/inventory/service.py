@@ -51,12 +51,23 @@ class Inventory:
         self.beacon_ms = runtime.clock.monotonic_ms()
         self.blind_since_ms: int | None = None
         self.raised: dict[tuple[Alert, str], bool] = {}
+        self.restored = False
         self.ignored_count = 0
         self._beacon_sequence = 0
 
     def restore(self, received: Received) -> None:
         """Fold an own fact."""
         self.registry.apply(received, now_ms=self.runtime.clock.monotonic_ms())
+
+    def restore_alert(self, received: Received) -> None:
+        """Fold the alerts that an earlier process of inventory left standing; one's own are known already."""
+        body = received.body
+        if self.restored or received.envelope.source != self.runtime.name:
+            return
+        if isinstance(body, AlertRaised):
+            self.raised[body.name, body.subject] = True
+        elif isinstance(body, AlertCleared):
+            self.raised.pop((body.name, body.subject), None)
 
     # hearing ----------------------------------------------------------------------------------------------------------
 
@@ -178,13 +189,11 @@ class Inventory:
             limits=self.silence.tolerance,
         )
         facts: list[Fact] = []
-        if (verdict.blind_since_ms is None) != (self.blind_since_ms is None):
-            blind = verdict.blind_since_ms is not None
-            facts += (
-                self._raise(Alert.OBSERVER_BLIND, self.runtime.name, verdict.blind_why, None)
-                if blind
-                else self._clear(Alert.OBSERVER_BLIND, self.runtime.name, None)
-            )
+        facts += (
+            self._clear(Alert.OBSERVER_BLIND, self.runtime.name, None)
+            if verdict.blind_since_ms is None
+            else self._raise(Alert.OBSERVER_BLIND, self.runtime.name, verdict.blind_why, None)
+        )
         self.blind_since_ms = verdict.blind_since_ms
         now_ms = self.runtime.clock.now_ms()
         for node, reach in verdict.changes:

@@ -125,6 +125,35 @@ def test_a_silent_node_is_suspect_then_lost_and_waits_out_its_hold_off_when_back
     run(story)
 
 
+def test_an_alert_that_outlives_a_restart_is_raised_once_and_cleared_once() -> None:
+    """A process knows again from the log which alerts stand: lost, a restart, and back give one of each."""
+
+    async def story(pool: Pool) -> None:
+        async def silent_but_one(first: int, last: int) -> None:
+            for second in range(first, last):
+                await pool.publish(beat("n2", second))
+                await pool.pass_s(0.95)
+
+        await pool.start("inventory")
+        await pool.publish(announced("n1"), announced("n2", site="west"))
+        await silent_but_one(1, 40)
+        assert (await newest(pool, "n1")).reach is Reach.LOST
+        await pool.stop("inventory")
+        await pool.start("inventory")
+        await silent_but_one(40, 80)
+        await pool.publish(beat("n1", 1))
+        assert (await newest(pool, "n1")).reach is Reach.OK
+        told = [(str(a.TYPE), str(a.name)) for a in await pool.bodies(streams.ALERTS, AlertBody) if a.subject == "n1"]
+        assert sorted(told) == [
+            ("alert.cleared", "node.lost"),
+            ("alert.cleared", "node.suspect"),
+            ("alert.raised", "node.lost"),
+            ("alert.raised", "node.suspect"),
+        ]
+
+    run(story)
+
+
 def test_two_sites_silent_together_blind_the_observer_and_freeze_expiry() -> None:
     """When everybody falls silent at once the fault is ours: nothing is lost, one alert says why."""
 
