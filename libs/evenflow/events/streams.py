@@ -48,11 +48,11 @@ class Stream:
 
 
 TASKS = Stream(
-    "evenflow.tasks.v1", "tenant/task", ("producers", "console"), ("placement",),
+    "evenflow.tasks.v1", "tenant/task", ("producers", "console"), ("placement", "console"),
     ("task.submitted", "task.cancel-requested", "task.change-requested"),
 )  # fmt: skip
 REQUESTS = Stream(
-    "evenflow.requests.v1", "subject", ("console",), ("inventory", "link-probe", "billing"),
+    "evenflow.requests.v1", "subject", ("console",), ("inventory",),
     ("node.cordon-requested", "node.uncordon-requested", "node.drain-requested", "node.revoke-requested",
      "window.set-requested", "window.remove-requested", "quota.renew-requested", "link.rehearse-requested",
      "dataset.add-requested", "dataset.drop-requested", "charge.correct-requested"),
@@ -63,11 +63,11 @@ ASSIGNMENTS = Stream(
      "task.change-refused", "submission.refused"), retention_ms=30 * DAY_MS, archive=True,
 )  # fmt: skip
 DISPATCH = Stream(
-    "evenflow.dispatch.v1", "node/tenant/task/attempt/member", ("placement",), ("gateway",), ("attempt.desired",),
+    "evenflow.dispatch.v1", "node/tenant/task/attempt/member", ("placement",), ("gateway", "console"), ("attempt.desired",),
     compacted=True,
 )  # fmt: skip
 NODE_REQUESTS = Stream(
-    "evenflow.node-requests.v1", "node", ("link-probe", "checkpoint", "inventory"), ("gateway",),
+    "evenflow.node-requests.v1", "node", ("link-probe",), ("gateway",),
     ("node.probe-requested", "dataset.prefetch-requested", "node.inspect-requested", "task.checkpoint-requested"),
     retention_ms=DAY_MS,
 )  # fmt: skip
@@ -84,46 +84,46 @@ PROBES = Stream(
     "evenflow.probes.v1", "node", ("agents",), ("link-probe",), ("link.sampled",), retention_ms=DAY_MS,
 )  # fmt: skip
 NODES = Stream(
-    "evenflow.nodes.v1", "node", ("inventory",), ("placement", "gateway", "link-probe", "console"),
+    "evenflow.nodes.v1", "node", ("inventory",), ("inventory", "placement", "gateway", "link-probe", "console"),
     ("node.registered", "node.changed", "node.refused"), compacted=True, archive=True,
 )  # fmt: skip
 LINKS = Stream(
-    "evenflow.links.v1", "from/to", ("link-probe",), ("placement", "console"),
+    "evenflow.links.v1", "from/to", ("link-probe",), ("link-probe", "placement", "console"),
     ("link.estimated", "link.degraded", "link.recovered"), compacted=True,
 )  # fmt: skip
 DATASETS = Stream(
-    "evenflow.datasets.v1", "dataset", ("inventory",), ("placement", "console"), ("dataset.changed",), compacted=True,
+    "evenflow.datasets.v1", "dataset", ("inventory",), ("inventory", "placement", "console"), ("dataset.changed",),
+    compacted=True,
 )  # fmt: skip
 TRANSFERS = Stream(
     "evenflow.transfers.v1", "transfer", ("agents",), ("inventory", "billing", "console"),
     ("transfer.planned", "transfer.progressed", "transfer.finished", "transfer.failed"),
 )  # fmt: skip
 CHECKPOINTS = Stream(
-    "evenflow.checkpoints.v1", "tenant/task", ("checkpoint",), ("placement", "console"),
+    "evenflow.checkpoints.v1", "tenant/task", ("checkpoint",), ("checkpoint", "placement", "console"),
     ("checkpoint.verified", "checkpoint.replicated", "checkpoint.damaged", "checkpoint.pruned"),
 )  # fmt: skip
 USAGE = Stream(
     "evenflow.usage.v1", "queue", ("billing",), ("billing",), ("usage.measured",),
 )  # fmt: skip
 BILLING = Stream(
-    "evenflow.billing.v1", "queue", ("billing",), ("console", "dashboards"),
+    "evenflow.billing.v1", "queue", ("billing",), ("billing", "console", "dashboards"),
     ("charge.recorded", "charge.corrected", "crossing.settled", "budget.changed", "quota.reported"),
     retention_ms=90 * DAY_MS, archive=True,
 )  # fmt: skip
 POLICIES = Stream(
-    "evenflow.policies.v1", "kind/name", ("console", "billing"),
-    ("placement", "billing", "link-probe", "inventory", "gateway", "console"), ("document.published",),
-    compacted=True, archive=True,
+    "evenflow.policies.v1", "kind/name", ("console",), ("placement", "billing", "link-probe", "inventory", "console"),
+    ("document.published",), compacted=True, archive=True,
 )  # fmt: skip
 ROUNDS = Stream(
     "evenflow.rounds.v1", "pool", ("placement",), ("console",), ("round.completed",), archive=True,
 )  # fmt: skip
 ALERTS = Stream(
-    "evenflow.alerts.v1", "name/subject", ("any",), ("console",),
+    "evenflow.alerts.v1", "name/subject", ("any",), ("inventory", "console"),
     ("alert.raised", "alert.cleared", "alert.acknowledged"), retention_ms=30 * DAY_MS,
 )  # fmt: skip
 AUDIT = Stream(
-    "evenflow.audit.v1", "actor", ("console", "services"), ("console",), ("change.recorded",),
+    "evenflow.audit.v1", "actor", ("console",), ("console",), ("change.recorded",),
     retention_ms=90 * DAY_MS, archive=True,
 )  # fmt: skip
 PLACEMENT_STATE = Stream(
