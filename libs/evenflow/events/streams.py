@@ -63,8 +63,8 @@ ASSIGNMENTS = Stream(
      "task.change-refused", "submission.refused"), retention_ms=30 * DAY_MS, archive=True,
 )  # fmt: skip
 DISPATCH = Stream(
-    "evenflow.dispatch.v1", "node/tenant/task/attempt/member", ("placement",), ("gateway", "console"), ("attempt.desired",),
-    compacted=True,
+    "evenflow.dispatch.v1", "node/tenant/task/attempt/member", ("placement",), ("gateway", "console"),
+    ("attempt.desired",), compacted=True,
 )  # fmt: skip
 NODE_REQUESTS = Stream(
     "evenflow.node-requests.v1", "node", ("link-probe",), ("gateway",),
