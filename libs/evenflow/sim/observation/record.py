@@ -59,14 +59,19 @@ class Seen:
     def line(self) -> bytes:
         """The line of `events.jsonl`. A value that is a line of JSON stands in it as its own bytes."""
         value = self.value
-        names = {name: content for name, content in self.headers}
+        names = dict(self.headers)
         plain = value and value[:1] in b"{[" and b"\n" not in value and len(names) == len(self.headers)
         self._read or self.body  # noqa: B018  reads the value once
         if not plain or self._body is _NOT_JSON or None in names.values():
             return json_line(self.row()).encode() + b"\n"
         try:
             key = "null" if self.key is None else encode_basestring(self.key.decode())
-            headers = ",".join([f"{encode_basestring(n)}:{encode_basestring(c.decode())}" for n, c in names.items()])  # type: ignore[union-attr]  # none is None
+            headers = ",".join(
+                [
+                    f"{encode_basestring(name)}:{encode_basestring((said or b'').decode())}"
+                    for name, said in names.items()
+                ]
+            )
         except UnicodeDecodeError:
             return json_line(self.row()).encode() + b"\n"
         head = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -16,6 +16,7 @@ from evenflow.sim.expectations.runner import Broken, Judge
 from evenflow.sim.guard import guarded
 from evenflow.sim.invariants import Guardian, Violation
 from evenflow.sim.loop import Stuck
+from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
 from evenflow.sim.scenario.file import Scenario, Step
 from evenflow.sim.scenario.outcome import ScenarioWrong
@@ -56,10 +57,18 @@ class RunResult:
 
 
 class Run:
-    """Runs a scenario once. Raises ScenarioWrong when a step asks for something that is not there."""
+    """Runs a scenario once; `look` is shown the world and its time every virtual second.
+
+    Raises ScenarioWrong when a step asks for something that is not there.
+    """
 
     def __init__(
-        self, scenario: Scenario, *, out: Path | None = None, services: Mapping[str, ServiceKind] = SERVICES
+        self,
+        scenario: Scenario,
+        *,
+        out: Path | None = None,
+        services: Mapping[str, ServiceKind] = SERVICES,
+        look: Callable[[Observation, int], None] | None = None,
     ) -> None:
         check_versions()
         self._scenario = scenario
@@ -72,6 +81,7 @@ class Run:
         self._files = None if out is None else RunFiles(out)
         self._guardian = Guardian()
         self._judge = Judge(scenario.expectations, scenario.until_ms)
+        self._shown_to = look
         self._exits: list[str] = []
         self._problem: BaseException | None = None
         self._world: World
@@ -144,7 +154,9 @@ class Run:
             self._guardian.survival.ended_untold(hosted.name, why)
 
     def _look(self) -> None:
-        """Excuse missing reasons while nobody leads."""
+        """Excuse missing reasons while nobody leads; show the world to whoever wants to see it."""
+        if self._shown_to is not None:
+            self._shown_to(self._world.model, self._world.now_ms())
         leader = self._world.services.leader()
         if leader is None or leader.process is None or not leader.process.running:
             self._guardian.reasons.excused_until_ms = self._world.now_ms() + TAKE_OVER_MS
