@@ -33,7 +33,6 @@ CHECKPOINT_EVERY_S: Final = 1_800
 DECLARED_STEP_S: Final = 600
 #: Life signs and idle periods as slow as six hours of load allow; the defaults suit seconds.
 SETTINGS: Final = {
-    "delivery_step_s": 0.05,
     "heartbeat_s": 300,
     "suspect_after_s": 450,
     "silence_tolerance_s": 600,
@@ -48,9 +47,10 @@ SETTINGS: Final = {
     "gather_s": 0.5,
     "snapshot_period_s": 3_600,
 }
-LOSS_AT_S: Final = 3 * 3_600
+SETTLES_BEFORE_S: Final = 600
 LOSS_LASTS_S: Final = 1_800
-UNTIL_S: Final = 36 * 3_600
+#: Everything that arrived has ended this long after the last arrival, or the run does not hold.
+ENDS_AFTER_S: Final = 5 * 3_600
 REGIONS: Final = {"frankfurt": "europe", "dublin": "europe", "ohio": "america", "las-vegas": "america"}
 CITIES: Final = {"frankfurt": "Frankfurt", "dublin": "Dublin", "ohio": "Columbus", "las-vegas": "Las Vegas"}
 
@@ -59,13 +59,14 @@ def scene(
     tasks: Sequence[SampleTask], fleets: Sequence[SiteFleet], links: Sequence[SampleLink], *, joined: bool, seed: int
 ) -> dict[str, Any]:
     """The scenario document of one world."""
+    last_s = -(-max(task.at_ms for task in tasks) // MILLI)
     name = "joined" if joined else "isolated"
     return {
         "version": 1,
         "name": f"demo-{name}",
         "about": f"recorded tasks on recorded nodes over four sites, {name}",
         "seed": seed,
-        "until": UNTIL_S,
+        "until": last_s + ENDS_AFTER_S,
         "settings": SETTINGS,
         "policy": {"name": "default", "billing": {"currency": "USD"}},
         "sites": [{"id": site, "region": REGIONS[site], "city": CITIES[site]} for site in sample.SITES],
@@ -79,7 +80,8 @@ def scene(
         ],
         "steps": [
             *({"at": task.at_ms / MILLI, "submit": _task(task, joined=joined, seed=seed)} for task in tasks),
-            *_loss(fleets),
+            *_loss(fleets, last_s // 2),
+            {"at": last_s + ENDS_AFTER_S - SETTLES_BEFORE_S, "settle": {}},
         ],
         "expect": [],
     }
@@ -131,10 +133,10 @@ def _task(task: SampleTask, *, joined: bool, seed: int) -> dict[str, Any]:
     return document
 
 
-def _loss(fleets: Sequence[SiteFleet]) -> list[dict[str, Any]]:
-    """The first 8-device node of the busiest site loses power and comes back empty."""
+def _loss(fleets: Sequence[SiteFleet], at_s: int) -> list[dict[str, Any]]:
+    """The first 8-device node of the busiest site loses power half-way and comes back empty."""
     lost = next(node.name for node in fleets[0].nodes if node.device_count == 8)
     return [
-        {"at": LOSS_AT_S, "node": {"kill": lost}},
-        {"at": LOSS_AT_S + LOSS_LASTS_S, "node": {"restart": lost}},
+        {"at": at_s, "node": {"kill": lost}},
+        {"at": at_s + LOSS_LASTS_S, "node": {"restart": lost}},
     ]

@@ -66,7 +66,12 @@ class Seen:
             return json_line(self.row()).encode() + b"\n"
         try:
             key = "null" if self.key is None else encode_basestring(self.key.decode())
-            headers = ",".join([f"{encode_basestring(n)}:{encode_basestring(c.decode())}" for n, c in names.items()])  # type: ignore[union-attr]  # none is None
+            headers = ",".join(
+                [
+                    f"{encode_basestring(name)}:{encode_basestring((said or b'').decode())}"
+                    for name, said in names.items()
+                ]
+            )
         except UnicodeDecodeError:
             return json_line(self.row()).encode() + b"\n"
         head = (
