@@ -20,7 +20,7 @@ from evenflow.platform.broker.dead_letters import DeadLetters
 from evenflow.platform.runtime import Runtime
 
 #: Streams without a group reader of their own. Tasks, receipts, checkpoints, telemetry, probes, transfers, requests,
-#: assignments and usage have one.
+#: assignments, usage and alerts have one.
 WATCHED: Final[tuple[Stream, ...]] = (
     streams.DISPATCH,
     streams.NODE_REQUESTS,
@@ -30,7 +30,6 @@ WATCHED: Final[tuple[Stream, ...]] = (
     streams.BILLING,
     streams.POLICIES,
     streams.ROUNDS,
-    streams.ALERTS,
     streams.AUDIT,
 )
 GROUP: Final = "evenflow.console.warden"

@@ -30,6 +30,10 @@ def subscribe(host: EventService, inventory: Inventory, catalogue: Catalogue) ->
     async def on_request(received: Received) -> None:
         await host.outlet.publish(*_requested(received, inventory, catalogue))
 
+    @host.inlet.on(streams.ALERTS)
+    async def on_alert(received: Received) -> None:
+        await host.outlet.publish(*inventory.heed(received))
+
     @host.inlet.on(streams.TRANSFERS)
     async def on_transfer(received: Received) -> None:
         body = received.body

@@ -12,7 +12,7 @@ from typing import Any
 from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.lifecycle.alerts import Alert
-from evenflow.core.lifecycle.node import Administration, DeviceState, Health, Reach
+from evenflow.core.lifecycle.node import Administration, DeviceState, Health, HealthReason, Reach
 from evenflow.core.probing.liveness import judge
 from evenflow.core.probing.sequence import Freshness
 from evenflow.core.product import VERSION
@@ -94,6 +94,8 @@ class Inventory:
         now_ms = self.runtime.clock.now_ms()
         if known is None or known.status.document != body.document:
             base = known.status if known is not None else None
+            if known is not None:
+                known.last_ms = self.runtime.clock.monotonic_ms()
             devices = tuple(DeviceStatus(index=index) for index in range(description.device_count))
             status = NodeRegistered(
                 node=description.id,
@@ -215,6 +217,21 @@ class Inventory:
         beat = ObserverBeacon(observer=self.runtime.name, sequence=self._beacon_sequence)
         return [Fact(streams.TELEMETRY, beat)]
 
+    def heed(self, received: Received) -> list[Fact]:
+        """Show in a node's state that placement closed it for failed starts, or opened it again."""
+        body = received.body
+        if not isinstance(body, AlertRaised | AlertCleared) or body.name is not Alert.NODE_QUARANTINED:
+            return []
+        entry = self.registry.nodes.get(body.subject)
+        if entry is None:
+            return []
+        if isinstance(body, AlertRaised):
+            closed = {"health": Health.QUARANTINED, "health_reason": HealthReason.START_FAILURES}
+            return self._change(body.subject, received, **closed)
+        if entry.status.health_reason is not HealthReason.START_FAILURES:
+            return []
+        return self._change(body.subject, received, health=Health.OK, health_reason=None)
+
     # operators --------------------------------------------------------------------------------------------------------
 
     def administer(self, node: str, cause: Received, **changes: Any) -> list[Fact]:
@@ -237,9 +254,6 @@ class Inventory:
 
     def _publish_status(self, status: NodeStatus, cause: Received | None) -> list[Fact]:
         self.registry.put_node(status, now_ms=self.runtime.clock.monotonic_ms())
-        self.registry.nodes[status.node].last_ms = max(
-            self.registry.nodes[status.node].last_ms, self.runtime.clock.monotonic_ms() if cause else 0
-        )
         identity = f"{status.node}-{status.session[:64]}-{status.revision}" if cause is None else ""
         return [Fact(streams.NODES, status, cause=cause, id=identity)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evenflow.core.lifecycle.alerts import Alert
 from evenflow.core.lifecycle.node import Administration, DeviceState, Reach
 from evenflow.core.probing.load_frame import unpack
 from evenflow.events import streams
@@ -15,7 +16,7 @@ from evenflow.events.contracts.console import (
     NodeRevokeRequested,
 )
 from evenflow.events.contracts.inventory import DatasetChanged, NodeRefused, NodeStatus
-from evenflow.events.contracts.platform import AlertBody
+from evenflow.events.contracts.platform import AlertBody, AlertCleared, AlertRaised
 from evenflow.events.envelope import AgentStamp
 from evenflow.platform.broker.codec import Fact
 from evenflow.testkit.pool import Pool, run
@@ -150,6 +151,25 @@ def test_an_alert_that_outlives_a_restart_is_raised_once_and_cleared_once() -> N
             ("alert.raised", "node.lost"),
             ("alert.raised", "node.suspect"),
         ]
+
+    run(story)
+
+
+def test_a_node_that_placement_closed_is_quarantined_with_its_reason_until_it_is_cleared() -> None:
+    """R41: whoever looks at the node sees why it gets no work; a word about nobody changes nothing."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("inventory")
+        await pool.publish(announced("n1"))
+        told = {"name": Alert.NODE_QUARANTINED, "subject": "n1", "at_ms": 1}
+        await pool.publish(Fact(streams.ALERTS, AlertRaised(**told | {"subject": "nobody"})))
+        await pool.publish(Fact(streams.ALERTS, AlertRaised(**told)))
+        status = await newest(pool, "n1")
+        assert (status.health, status.health_reason) == ("quarantined", "start-failures")
+        await pool.publish(Fact(streams.ALERTS, AlertCleared(**told)))
+        status = await newest(pool, "n1")
+        assert (status.health, status.health_reason) == ("ok", None)
+        assert await pool.dead_letters(streams.ALERTS) == []
 
     run(story)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from evenflow.core.fleet.description import NodeDescription, SiteDescription
 from evenflow.core.fleet.views import DatasetView, LinkView, NodeView
-from evenflow.core.lifecycle.node import DeviceState, Reach, takes_work
+from evenflow.core.lifecycle.node import DeviceState, Health, HealthReason, Reach, takes_work
 from evenflow.core.placement.policy import DEFAULT_POLICY, Policy
 from evenflow.core.queueing.description import QueueDescription
 from evenflow.core.queueing.quota import DEFAULT_QUEUE
@@ -176,8 +176,10 @@ class Tables:
         if status is None or status.revoked:
             return None
         reason = ""
-        if not takes_work(status.reach, status.administration, status.health):
-            reason = f"{status.reach}/{status.administration}/{status.health}"
+        # Failed starts are placement's own judgement, told to inventory for all to see; `closed` is what it is now.
+        health = Health.OK if status.health_reason is HealthReason.START_FAILURES else status.health
+        if not takes_work(status.reach, status.administration, health):
+            reason = f"{status.reach}/{status.administration}/{health}"
         elif status.returning_until_ms > now_ms:
             reason = "returning"
         elif closed:
