@@ -62,9 +62,7 @@ class SimFuture(asyncio.Future[Any]):
 
     __slots__ = ("sequence",)
 
-    def __init__(self, *, sequence: int, loop: asyncio.AbstractEventLoop) -> None:
-        self.sequence = sequence
-        super().__init__(loop=loop)
+    sequence: int
 
     def __hash__(self) -> int:
         return self.sequence
@@ -161,7 +159,9 @@ class VirtualLoop(PrivateParts):
 
     def create_future(self) -> SimFuture:
         """A future of this loop."""
-        return SimFuture(sequence=self._next(), loop=self)
+        future = SimFuture(loop=self)
+        self._sequence = future.sequence = self._sequence + 1
+        return future
 
     def _next(self) -> int:
         self._sequence += 1

@@ -120,6 +120,8 @@ class Uplink:
             self._speaker.news.clear()
             if not around.disk.pending_count():
                 await self._speaker.news.wait()
+                if settings.receipt_gather_ms:
+                    await around.clock.sleep(settings.receipt_gather_ms / 1000)
                 continue
             await self._patiently(self.deliver_batch)
             if around.disk.pending_count() > settings.outbox_count_max:

@@ -33,9 +33,10 @@ CHECKPOINT_EVERY_S: Final = 1_800
 DECLARED_STEP_S: Final = 600
 #: Life signs and idle periods as slow as six hours of load allow; the defaults suit seconds.
 SETTINGS: Final = {
-    "heartbeat_s": 300,
-    "suspect_after_s": 450,
-    "silence_tolerance_s": 600,
+    "receipt_gather_s": 0.6,
+    "heartbeat_s": 600,
+    "suspect_after_s": 800,
+    "silence_tolerance_s": 1_000,
     "judge_period_s": 30,
     "flush_period_s": 60,
     "prune_period_s": 600,

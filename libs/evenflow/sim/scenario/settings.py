@@ -48,6 +48,7 @@ SETTINGS: Final = Form(
         _seconds("task_id_retention_s", "how long an ended task's id is remembered"),
         _seconds("poll_wait_s", "longest wait of an agent's request for desired state"),
         _seconds("report_period_s", "period of queue reports"),
+        _seconds("receipt_gather_s", "time that an agent waits for more receipts before it sends them"),
         _seconds("progress_period_s", "period of progress receipts"),
     ),
 )

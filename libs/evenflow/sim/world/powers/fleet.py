@@ -55,6 +55,7 @@ class Fleet:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._settings: AgentSettings = world.composition.settings_for(AgentSettings)
         self._nodes: dict[str, Node] = {}
         self._rules: list[Callable[[PlainMachine], None]] = []
 
@@ -124,7 +125,7 @@ class Fleet:
         process = hosted.process
         if process is None:
             raise RuntimeError("an agent belongs to a process")
-        return AgentService(self.surroundings(node), self._world.composition.settings_for(AgentSettings))
+        return AgentService(self.surroundings(node), self._settings)
 
     def surroundings(self, node: Node) -> Surroundings:
         """What the agent of a node is given."""

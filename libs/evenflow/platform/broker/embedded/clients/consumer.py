@@ -249,8 +249,8 @@ class EmbeddedConsumer(Membership):
 
     def wake_for(self, key: TopicPartition) -> None:
         """A partition may be read further: let waiting polls look there."""
-        self._positions.grew(key)
-        self.wake()
+        if self._positions.grew(key, self.wake):
+            self.wake()
 
     def wake(self) -> None:
         """Let waiting polls look again."""

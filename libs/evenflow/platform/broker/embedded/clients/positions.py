@@ -71,10 +71,19 @@ class Positions:
         self._order = list(self._places)
         self._due = dict.fromkeys(self._order)
 
-    def grew(self, key: TopicPartition) -> None:
-        """The log says that a partition may be read further than before."""
-        if key in self._places:
-            self._due[key] = None
+    def grew(self, key: TopicPartition, wake: Callable[[], None]) -> bool:
+        """The log says that a partition may be read further than before; False when nothing of it is readable yet."""
+        place = self._places.get(key)
+        if place is None:
+            return False
+        self._due[key] = None
+        position = place.position
+        if position is None or place.held_until:
+            return True
+        end = self.end(place.partition)
+        if end > position and self._log.hooks.delivery is not None:
+            end = self._log.hooks.delivery.reached(self._group_id, key, position, end, wake)
+        return end > position
 
     def keys(self) -> OrderedKeys:
         """The partitions assigned."""
