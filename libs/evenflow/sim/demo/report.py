@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -26,17 +27,21 @@ def show(screen: Console, joined: Figures, isolated: Figures, folder: Path | Non
     screen.print(_waits(joined, isolated))
     screen.print(_crossings(joined))
     screen.print(_bill(joined))
+    whole = "every line follows from the one before" if joined.bill_chain_whole else "THE CHAIN IS BROKEN"
+    screen.print(f"The bill is made from the billing topic alone; {whole}.", soft_wrap=True)
     screen.print(SAID, style="dim", soft_wrap=True)
     if folder is None:
         screen.print("Keep the log with: evenflow demo --out DIR (events.jsonl holds every record on every topic)")
     else:
         screen.print(f"Look next: {folder}/joined/events.jsonl, timeline.jsonl, ledger.jsonl", soft_wrap=True)
         screen.print(f"Check every figure: python tests/demo/recompute.py {folder}", soft_wrap=True)
-    screen.print("Then: evenflow dev (the same services, live), evenflow scenario verbs (rehearse an outage)")
+    screen.print(
+        "Then: evenflow dev (the same services, live), evenflow scenario verbs (rehearse an outage)", soft_wrap=True
+    )
 
 
 def _work(joined: Figures, isolated: Figures) -> Table:
-    table = Table(title="Four sites, one pool: joined against isolated", title_justify="left")
+    table = Table(title="Four sites, one pool: joined against isolated", title_justify="left", box=box.SIMPLE_HEAD)
     for column, side in (("", "left"), ("isolated", "right"), ("joined", "right")):
         table.add_column(column, justify=side)  # type: ignore[arg-type]  # rich's literal
     rows = (
@@ -57,7 +62,7 @@ def _work(joined: Figures, isolated: Figures) -> Table:
 
 
 def _waits(joined: Figures, isolated: Figures) -> Table:
-    table = Table(title="Waits by home site, mean / 95th percentile", title_justify="left")
+    table = Table(title="Waits by home site, mean / 95th percentile", title_justify="left", box=box.SIMPLE_HEAD)
     for column in ("site", "isolated load", "isolated", "joined"):
         table.add_column(column, justify="left" if column == "site" else "right")
     for site in sorted(isolated.wait_by_site, key=lambda one: -LOAD_MILLI[one]):
@@ -73,7 +78,7 @@ def _waits(joined: Figures, isolated: Figures) -> Table:
 
 def _crossings(joined: Figures) -> Table:
     found = joined.crossings
-    table = Table(title="Crossings: running away from the data", title_justify="left")
+    table = Table(title="Crossings: running away from the data", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     table.add_column("", justify="right")
     rows = (
@@ -90,8 +95,7 @@ def _crossings(joined: Figures) -> Table:
 
 
 def _bill(joined: Figures) -> Table:
-    whole = "every line follows from the one before" if joined.bill_chain_whole else "THE CHAIN IS BROKEN"
-    table = Table(title=f"The bill by queue, from the billing topic alone ({whole})", title_justify="left")
+    table = Table(title="The bill by queue", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("queue")
     table.add_column("USD", justify="right")
     for queue, amount in joined.bill_micro.items():
