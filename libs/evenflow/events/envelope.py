@@ -10,6 +10,7 @@ Header values are UTF-8 text. `id` is stable: the same fact published again carr
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ HEADER_COUNT_MAX: Final = 64
 HEADER_BYTES_MAX: Final = 8_192
 OWN_TIME_LENGTH: Final = 24
 TRACEPARENT_LENGTH: Final = 55
+DERIVED_LENGTH: Final = 32
+_DERIVED: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,13 @@ def derived_id(*parts: object) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+def _hexadecimal(identity: str, length: int) -> str:
+    """So many hexadecimal digits of an id: of a derived one its own, of any other a digest's."""
+    if len(identity) == DERIVED_LENGTH and _DERIVED.fullmatch(identity):
+        return identity[:length]
+    return hashlib.blake2b(identity.encode(), digest_size=length // 2).hexdigest()
+
+
 def traceparent_of(correlation_id: str, event_id: str, parent: str = "") -> str:
     """The W3C trace context of one event: a trace per correlation, a span per event, the same in every process.
 
@@ -92,8 +102,8 @@ def traceparent_of(correlation_id: str, event_id: str, parent: str = "") -> str:
     if len(parent) >= TRACEPARENT_LENGTH and parent.startswith("00-"):
         trace, flags = parent[3:35], parent[53:55]
     else:
-        trace, flags = hashlib.blake2b(correlation_id.encode(), digest_size=16).hexdigest(), "01"
-    span = hashlib.blake2b(event_id.encode(), digest_size=8).hexdigest()
+        trace, flags = _hexadecimal(correlation_id, 32), "01"
+    span = _hexadecimal(event_id, 16)
     return f"00-{trace}-{span}-{flags}"
 
 
