@@ -109,8 +109,12 @@ def traceparent_of(correlation_id: str, event_id: str, parent: str = "") -> str:
 
 def time_text(time_ms: int) -> str:
     """RFC 3339 with milliseconds, UTC."""
-    moment = datetime.fromtimestamp(time_ms // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+    return f"{_second_text(time_ms // 1000)}.{time_ms % 1000:03d}Z"
+
+
+@lru_cache(maxsize=64)
+def _second_text(second: int) -> str:
+    return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 @lru_cache(maxsize=64)

@@ -228,7 +228,10 @@ class VirtualLoop(PrivateParts):
             self._interleave(ready, self._interleaving)
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if not handle.cancelled() and self._may_run(handle):
+            if handle.cancelled():
+                continue
+            process = context_of(handle).get(PROCESS)
+            if process is None or self._may_run(process, handle):
                 self.callback_count += 1
                 run_handle(handle)
 
@@ -255,10 +258,7 @@ class VirtualLoop(PrivateParts):
         process = context_of(handle).get(PROCESS)
         return process is not None and process.dead
 
-    def _may_run(self, handle: asyncio.Handle) -> bool:
-        process = context_of(handle).get(PROCESS)
-        if process is None:
-            return True
+    def _may_run(self, process: Process, handle: asyncio.Handle) -> bool:
         if process.dead:
             return False
         if process.paused:
@@ -275,12 +275,16 @@ class VirtualLoop(PrivateParts):
     @staticmethod
     def _interleave(ready: deque[asyncio.Handle], chance: random.Random) -> None:
         """Mix the processes' callbacks by the seed; the order within a process stays."""
-        by_process: dict[str, deque[asyncio.Handle]] = {}
-        for handle in ready:
-            process = context_of(handle).get(PROCESS)
-            by_process.setdefault("" if process is None else process.instance, deque()).append(handle)
-        if len(by_process) < 2:
+        owners = [context_of(handle).get(PROCESS) for handle in ready]
+        first = owners[0]
+        if all(owner is first for owner in owners):
             return
+        by_process: dict[Process | None, deque[asyncio.Handle]] = {}
+        for owner, handle in zip(owners, ready, strict=True):
+            waiting = by_process.get(owner)
+            if waiting is None:
+                waiting = by_process[owner] = deque()
+            waiting.append(handle)
         ready.clear()
         queues = list(by_process.values())
         while queues:

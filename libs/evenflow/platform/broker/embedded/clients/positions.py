@@ -211,7 +211,8 @@ class Positions:
         if not self._due:
             return
         now = None
-        for key in [key for key in self._order if key in self._due]:
+        due = self._due
+        for key in [key for key in self._order if key in due] if len(due) > 1 else list(due):
             place = self._places[key]
             if place.paused or (only and key not in only):
                 continue
