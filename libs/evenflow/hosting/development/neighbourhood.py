@@ -39,7 +39,7 @@ def _node(name: str, site: str, rack: str, **more: Any) -> Json:
 
 def _large(name: str, rack: str) -> Json:
     devices = {"model": "a100-80g", "count": 8}
-    return _node(name, "east", rack, cpu=96, memory="1TiB", devices=devices, price_per_hour="4.00", **{"class": "core"})
+    return _node(name, "east", rack, cpu=96, memory="1TiB", devices=devices, price_per_hour="4.00")
 
 
 def _wide(name: str, rack: str) -> Json:
