@@ -84,7 +84,7 @@ def _ledger(processes: Any, dev: Any) -> dict[tuple[int, str], dict[str, Any]]:
 
 
 def _told_whole(row):
-    """Whether the bill and the last receipt of the second attempt have both reached the console, which reads them apart."""
+    """Whether bill and last receipt of the second attempt have both reached the console, which reads them apart."""
     return row["cost_micro"] and row["attempts"][1]["members"][0]["state"] in ("succeeded", "reclaimed")
 
 
