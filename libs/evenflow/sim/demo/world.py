@@ -14,6 +14,7 @@ from pathlib import Path
 from evenflow.core.lifecycle.task import TaskState
 from evenflow.platform.collector import tune_collector
 from evenflow.sim.demo import sample
+from evenflow.sim.demo.figures import FIGURES, figures, read_events
 from evenflow.sim.demo.fleet import cut
 from evenflow.sim.demo.scene import scene
 from evenflow.sim.observation.model import Observation
@@ -64,6 +65,8 @@ def main(name: str, folder: Path, task_count: int | None = None) -> int:
     problems = [f"{v.t_ms / 1000:g} s {v.invariant}: {v.text}" for v in result.violations]
     problems += [f"ended untold: {text}" for text in result.exits]
     problems += [f"expected {broken.wanted}, found {broken.got}" for broken in result.broken]
+    found = figures(read_events(folder / "events.jsonl"))
+    (folder / FIGURES).write_text(json.dumps(found.as_json()) + "\n")
     for problem in problems[:20]:
         sys.stderr.write(f"{name}: {problem}\n")
     return 1 if problems else 0
