@@ -18,6 +18,9 @@ from evenflow.core.units import MILLI
 
 Event = Mapping[str, Any]
 
+#: The file that keeps them.
+FIGURES: Final = "figures.json"
+
 _OWN_STATES: Final = (b'"topic":"evenflow.placement-state.v1"', b'"topic":"evenflow.billing-state.v1"')
 #: A line begins with its time and topic.
 _TOPIC_WITHIN: Final = 100
@@ -60,6 +63,11 @@ class Figures:
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Figures:
+        """The same from plain values."""
+        return cls(**{**value, "crossings": Crossings(**value["crossings"])})
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """One world of the demo in a process of its own: `python -m evenflow.sim.demo.world joined|isolated FOLDER [TASKS]`.
 
-Writes the world's log to FOLDER and one JSON line of progress to standard output per five virtual minutes. Exit 0: it
-ran to its end and every invariant held; 1: it did not, and standard error says why.
+Writes the world's log and the figures made of it to FOLDER, and one JSON line of progress to standard output per five
+virtual minutes. Exit 0: it ran to its end and every invariant held; 1: it did not, and standard error says why.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from pathlib import Path
 from evenflow.core.lifecycle.task import TaskState
 from evenflow.platform.collector import tune_collector
 from evenflow.sim.demo import sample
+from evenflow.sim.demo.figures import FIGURES, figures, read_events
 from evenflow.sim.demo.fleet import cut
 from evenflow.sim.demo.scene import scene
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.scenario.parse import scenario_of
+from evenflow.sim.timeline import EVENTS
 from evenflow.sim.world.running import Run
 from evenflow.sim.world.world import Pace
 
@@ -66,7 +68,11 @@ def main(name: str, folder: Path, task_count: int | None = None) -> int:
     problems += [f"expected {broken.wanted}, found {broken.got}" for broken in result.broken]
     for problem in problems[:20]:
         sys.stderr.write(f"{name}: {problem}\n")
-    return 1 if problems else 0
+    if problems:
+        return 1
+    found = figures(read_events(folder / EVENTS)).as_json()
+    (folder / FIGURES).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
