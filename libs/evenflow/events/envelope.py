@@ -184,19 +184,20 @@ def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
     event_id = _required(found, "ce_id")
     if found.get("ce_specversion", SPECVERSION) != SPECVERSION:
         raise FieldRefused("headers.ce_specversion", f"must be {SPECVERSION}")
+    get = found.get
     return Envelope(
-        id=event_id,
-        type=event_type,
-        source=_required(found, "ce_source"),
-        subject=found.get("ce_subject", ""),
-        time_ms=_time(found),
-        dataschema=_dataschema(found, event_type),
-        correlation_id=found.get("correlation_id") or event_id,
-        causation_id=found.get("causation_id", ""),
-        tenant=found.get("tenant", ""),
-        traceparent=found.get("traceparent", ""),
-        stamp=_stamp(found),
-        content_type=found.get("content-type", JSON_CONTENT_TYPE),
+        event_id,
+        event_type,
+        _required(found, "ce_source"),
+        get("ce_subject", ""),
+        _time(found),
+        _dataschema(found, event_type),
+        get("correlation_id") or event_id,
+        get("causation_id", ""),
+        get("tenant", ""),
+        get("traceparent", ""),
+        _stamp(found) if "node" in found or "session" in found else None,
+        get("content-type", JSON_CONTENT_TYPE),
     )
 
 
@@ -235,9 +236,7 @@ def _dataschema(found: dict[str, str], event_type: str) -> str:
     return value
 
 
-def _stamp(found: dict[str, str]) -> AgentStamp | None:
-    if "node" not in found and "session" not in found:
-        return None
+def _stamp(found: dict[str, str]) -> AgentStamp:
     return AgentStamp(
         node=_required(found, "node"),
         session=_required(found, "session"),

@@ -17,7 +17,8 @@ from evenflow.core.ledger.chain import first_break
 from evenflow.core.units import MILLI
 
 Event = Mapping[str, Any]
-#: Where a world leaves its figures, beside its log.
+
+#: The file that keeps them.
 FIGURES: Final = "figures.json"
 
 _OWN_STATES: Final = (b'"topic":"evenflow.placement-state.v1"', b'"topic":"evenflow.billing-state.v1"')
@@ -59,15 +60,14 @@ class Figures:
     bill_chain_whole: bool = False
     finished_s: float = 0.0
 
-    @classmethod
-    def of_json(cls, plain: Mapping[str, Any]) -> Figures:
-        """The inverse of `as_json`."""
-        sites = {site: (pair[0], pair[1]) for site, pair in plain["wait_by_site"].items()}
-        return cls(**{**plain, "crossings": Crossings(**plain["crossings"]), "wait_by_site": sites})
-
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Figures:
+        """The same from plain values."""
+        return cls(**{**value, "crossings": Crossings(**value["crossings"])})
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The demo: both worlds at once, live progress, then every figure from the kept logs."""
+"""The demo: both worlds at once, live progress, then every figure, which each world makes from its own kept log."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ def _run(folder: Path, *, as_json: bool, kept: bool, task_count: int | None) -> 
         for problem in failed:
             screen.print(problem, markup=False, style="red")
         return 1
-    found = {name: Figures.of_json(json.loads((folder / name / FIGURES).read_text())) for name in WORLDS}
-    written = json.dumps({name: found[name].as_json() for name in WORLDS}, indent=1, sort_keys=True)
+    figures = {name: json.loads((folder / name / FIGURES).read_text(encoding="utf-8")) for name in WORLDS}
+    written = json.dumps(figures, indent=1, sort_keys=True)
     (folder / FIGURES).write_text(written + "\n")
     if as_json:
         sys.stdout.write(written + "\n")
     else:
+        found = {name: Figures.from_json(figures[name]) for name in WORLDS}
         show(screen, found["joined"], found["isolated"], folder if kept else None)
     return 0
 

@@ -1,7 +1,7 @@
 """One world of the demo in a process of its own: `python -m evenflow.sim.demo.world joined|isolated FOLDER [TASKS]`.
 
-Writes the world's log to FOLDER and one JSON line of progress to standard output per five virtual minutes. Exit 0: it
-ran to its end and every invariant held; 1: it did not, and standard error says why.
+Writes the world's log and the figures made of it to FOLDER, and one JSON line of progress to standard output per five
+virtual minutes. Exit 0: it ran to its end and every invariant held; 1: it did not, and standard error says why.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from evenflow.sim.demo.fleet import cut
 from evenflow.sim.demo.scene import scene
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.scenario.parse import scenario_of
+from evenflow.sim.timeline import EVENTS
 from evenflow.sim.world.running import Run
 from evenflow.sim.world.world import Pace
 
@@ -65,11 +66,13 @@ def main(name: str, folder: Path, task_count: int | None = None) -> int:
     problems = [f"{v.t_ms / 1000:g} s {v.invariant}: {v.text}" for v in result.violations]
     problems += [f"ended untold: {text}" for text in result.exits]
     problems += [f"expected {broken.wanted}, found {broken.got}" for broken in result.broken]
-    found = figures(read_events(folder / "events.jsonl"))
-    (folder / FIGURES).write_text(json.dumps(found.as_json()) + "\n")
     for problem in problems[:20]:
         sys.stderr.write(f"{name}: {problem}\n")
-    return 1 if problems else 0
+    if problems:
+        return 1
+    found = figures(read_events(folder / EVENTS)).as_json()
+    (folder / FIGURES).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":

@@ -150,10 +150,8 @@ class World:
 
     # -- parts --------------------------------------------------------------------------------------------------------
     def _hooks(self) -> Hooks:
-        step_ms = self.scenario.settings.get("delivery_step_s", 0)
-        delivery = (
-            SeededDelivery(self.loop, self.scenario.seed, self.context, step_ms=step_ms) if self._pace.delays else None
-        )
+        paced = self._pace.delays
+        delivery = SeededDelivery(self.loop, self.scenario.seed, self.context) if paced else None
         return Hooks(delivery=delivery, interceptor=self.interception, patient_polls=True)
 
     def _append(self, record: LogRecord) -> None:

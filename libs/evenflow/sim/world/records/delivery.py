@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
 from typing import TYPE_CHECKING
 
 from evenflow.sim import draws
@@ -16,28 +15,20 @@ if TYPE_CHECKING:
 
 
 class SeededDelivery:
-    """Delays between `low_ms` and `high_ms`, most of them short, rounded up to whole steps if there are any.
+    """Delays between `low_ms` and `high_ms`, most of them short.
 
     The due time of an offset belongs to (group, partition, offset): max(the one before, now + draw), so that a second
     asker, a restart or another order of asking changes nothing.
     """
 
     def __init__(
-        self,
-        loop: VirtualLoop,
-        seed: int,
-        world: contextvars.Context,
-        *,
-        low_ms: float = 0.5,
-        high_ms: float = 20.0,
-        step_ms: int = 0,
+        self, loop: VirtualLoop, seed: int, world: contextvars.Context, *, low_ms: float = 0.5, high_ms: float = 20.0
     ) -> None:
         self._loop = loop
         self._seed = seed
         self._world = world
         self._low_s = low_ms / 1000
         self._spread_s = (high_ms - low_ms) / 1000
-        self._steps_per_s = 1000 / step_ms if step_ms else 0.0
         self._due: dict[tuple[str, str, int], tuple[int, list[float]]] = {}
         self._waiting: dict[tuple[str, str, int, int], list[Callable[[], None]]] = {}
 
@@ -52,10 +43,7 @@ class SeededDelivery:
         while first + len(due) < end:
             name = f"{group}/{partition.topic}/{partition.partition}/{first + len(due)}"
             share = draws.fraction(self._seed, name)
-            when = now + self._low_s + self._spread_s * share * share
-            if self._steps_per_s:
-                when = ceil(when * self._steps_per_s) / self._steps_per_s
-            due.append(max(due[-1] if due else 0.0, when))
+            due.append(max(due[-1] if due else 0.0, now + self._low_s + self._spread_s * share * share))
         reached = max(position, first)
         while reached < end and due[reached - first] <= now:
             reached += 1
