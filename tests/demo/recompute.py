@@ -214,9 +214,19 @@ def main(out):
         "a crossing was refused": found["joined"]["crossings"]["refused_no_gain"]
         + found["joined"]["crossings"]["refused_within_margin"]
         > 0,
+        "work was resumed after a node was lost": all(
+            found[name]["lost_attempts"] > 0 and found[name]["resumed_work_s"] > 0 for name in found
+        ),
+        "the bills' chains are whole": all(found[name]["bill_chain_whole"] for name in found),
+        "the sites' offered loads are 1.1, 0.8, 0.5 and 0.3": all(
+            abs(offered - wanted) <= 0.02
+            for offered, wanted in zip(sorted(loads.values()), (0.3, 0.5, 0.8, 1.1), strict=True)
+        ),
         "every task that some home could hold ended well": found["joined"]["succeeded"]
         >= found["joined"]["submitted"] - found["joined"]["impossible_at_home"],
     }
+    for claim, shown in claims.items():
+        print(f"{'shown' if shown else 'NOT SHOWN':9} {claim}")
     problems += [f"not shown: {claim}" for claim, shown in claims.items() if not shown]
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 import tempfile
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -33,10 +34,15 @@ def run_demo(*, out: Path | None = None, as_json: bool = False, task_count: int 
 
 def _run(folder: Path, *, as_json: bool, kept: bool, task_count: int | None) -> int:
     screen = Console(stderr=as_json)
+    try:
+        for name in WORLDS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        screen.print(f"{error.filename} can't be written: {error.strerror}", markup=False, style="red")
+        return 1
     failed = asyncio.run(_both(folder, screen, task_count))
     if failed:
-        for problem in failed:
-            screen.print(problem, markup=False, style="red")
+        screen.print(failed[0], markup=False, style="red")
         return 1
     figures = {name: json.loads((folder / name / FIGURES).read_text(encoding="utf-8")) for name in WORLDS}
     written = json.dumps(figures, indent=1, sort_keys=True)
@@ -50,7 +56,9 @@ def _run(folder: Path, *, as_json: bool, kept: bool, task_count: int | None) -> 
 
 
 async def _both(folder: Path, screen: Console, task_count: int | None) -> list[str]:
-    """Run both worlds; what went wrong, if anything."""
+    """Run both worlds; what went wrong, if anything, the first first. One that fails ends the other."""
+    failed: list[str] = []
+    processes: list[Process] = []
     columns = (
         TextColumn("{task.description:>8}"),
         BarColumn(),
@@ -66,22 +74,37 @@ async def _both(folder: Path, screen: Console, task_count: int | None) -> list[s
             text = f"at {clock}: {line['waiting']} wait, {line['running']} run"
             progress.update(bars[name], total=line["total"], completed=line["ended"], told=text)
 
-        problems = await asyncio.gather(*(_world(name, folder / name, told, task_count) for name in WORLDS))
-    return [problem for problem in problems if problem]
+        async def world(name: str) -> None:
+            problem = await _world(name, folder / name, told, task_count, processes)
+            if problem:
+                failed.append(problem)
+                for process in processes:
+                    if process.returncode is None:
+                        process.kill()
+
+        await asyncio.gather(*(world(name) for name in WORLDS))
+    return failed
 
 
-async def _world(name: str, folder: Path, told: Callable[[str, dict[str, int]], None], task_count: int | None) -> str:
-    folder.mkdir(parents=True, exist_ok=True)
+async def _world(
+    name: str,
+    folder: Path,
+    told: Callable[[str, dict[str, int]], None],
+    task_count: int | None,
+    processes: list[Process],
+) -> str:
+    """Run one world and follow it to its end; what went wrong, or nothing."""
     arguments = [name, str(folder)] + ([str(task_count)] if task_count is not None else [])
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "evenflow.sim.demo.world",
         *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
         limit=LINE_BYTES_MAX,
     )
+    processes.append(process)
     try:
         _, said = await asyncio.gather(_progress(process.stdout, name, told), _rest(process.stderr))
         code = await process.wait()
