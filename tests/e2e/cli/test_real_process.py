@@ -48,6 +48,8 @@ def test_work_goes_on_from_its_checkpoint_after_agent_and_program_were_killed(ne
     os.killpg(group, signal.SIGKILL)
     new_agent(dev, "machine")
     dev.until("the end", lambda: status()["state"] == "succeeded")
+    last = ("succeeded", "reclaimed")  # the console reads decisions and receipts apart, so the last receipt is awaited
+    dev.until("the last receipt", lambda: status()["attempts"][1]["members"][0]["state"] in last)
 
     found = status()
     assert [attempt["attempt"] for attempt in found["attempts"]] == [1, 2]
