@@ -18,6 +18,7 @@ from __future__ import annotations
 import decimal
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 MILLI: Final = 1_000
@@ -50,6 +51,12 @@ SIZES: Final = {
 RATES: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
 
 
+#: The same few quantities are written again and again; so many texts are remembered.
+TEXTS_MAX: Final = 4_096
+#: Wide enough for every quantity times its scale: nothing is ever rounded.
+_EXACT: Final = decimal.Context(prec=60)
+
+
 def _decimal(value: object) -> Decimal:
     """Read a JSON number or a plain decimal string; ValueError says what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
@@ -72,12 +79,18 @@ def scaled(value: object, scale: int) -> int:
     Raises ValueError when the value is not a finite decimal without sign, needs finer steps than 1/scale, or is too
     large.
     """
-    number = _decimal(value)
-    with decimal.localcontext() as context:
-        context.prec = 60
-        product = number * scale
-        if product != product.to_integral_value():
-            raise ValueError(f"has more decimal places than the unit keeps (steps of 1/{scale})")
+    return _scaled_text(value, scale) if isinstance(value, str) else _scaled(value, scale)
+
+
+@lru_cache(maxsize=TEXTS_MAX)
+def _scaled_text(value: str, scale: int) -> int:
+    return _scaled(value, scale)
+
+
+def _scaled(value: object, scale: int) -> int:
+    product = _EXACT.multiply(_decimal(value), Decimal(scale))
+    if product != product.to_integral_value(context=_EXACT):
+        raise ValueError(f"has more decimal places than the unit keeps (steps of 1/{scale})")
     if product > QUANTITY_MAX:
         raise ValueError(f"is larger than {QUANTITY_MAX // scale}")
     return int(product)
@@ -100,23 +113,31 @@ def milliseconds(value: object) -> int:
 
 def size_bytes(value: object) -> int:
     """Bytes: an integer, or a string such as 16GiB or 1.5GB that gives whole bytes."""
-    return _with_unit(value, _SIZE, SIZES, "a number of bytes or a size such as 16GiB or 50GB")
+    return _size_text(value) if isinstance(value, str) else scaled(value, 1)
+
+
+@lru_cache(maxsize=TEXTS_MAX)
+def _size_text(value: str) -> int:
+    return _text_with_unit(value, _SIZE, SIZES, "a number of bytes or a size such as 16GiB or 50GB")
 
 
 def rate_bits(value: object) -> int:
     """Bits per second: an integer, or a string such as 10Gbit/s."""
-    return _with_unit(value, _RATE, RATES, "a rate such as 10Gbit/s")
+    return _rate_text(value) if isinstance(value, str) else scaled(value, 1)
 
 
-def _with_unit(value: object, pattern: re.Pattern[str], units: dict[str, int], wanted: str) -> int:
-    if isinstance(value, str):
-        match = pattern.fullmatch(value)
-        if match is None:
-            if _PLAIN.fullmatch(value):
-                return scaled(value, 1)
-            raise ValueError(f"must be {wanted}")
-        return scaled(match.group(1), units[match.group(2)])
-    return scaled(value, 1)
+@lru_cache(maxsize=TEXTS_MAX)
+def _rate_text(value: str) -> int:
+    return _text_with_unit(value, _RATE, RATES, "a rate such as 10Gbit/s")
+
+
+def _text_with_unit(value: str, pattern: re.Pattern[str], units: dict[str, int], wanted: str) -> int:
+    match = pattern.fullmatch(value)
+    if match is None:
+        if _PLAIN.fullmatch(value):
+            return scaled(value, 1)
+        raise ValueError(f"must be {wanted}")
+    return scaled(match.group(1), units[match.group(2)])
 
 
 def decimal_text(value: int, scale: int) -> str:

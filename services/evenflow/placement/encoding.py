@@ -13,7 +13,14 @@ from evenflow.core.errors import Ended, EvenflowError
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events.documents.reading import read_json
 from evenflow.events.documents.task_specification import parse_task
-from evenflow.events.envelope import JSON_CONTENT_TYPE, dataschema_of, time_text, traceparent_of
+from evenflow.events.envelope import (
+    AVRO_CONTENT_TYPE,
+    JSON_CONTENT_TYPE,
+    SPECVERSION,
+    dataschema_of,
+    time_text,
+    traceparent_of,
+)
 from evenflow.events.streams import MESSAGE_BYTES_MAX, PLACEMENT_STATE
 from evenflow.placement.deciding.draft import Said
 from evenflow.placement.memory.rows import (
@@ -35,6 +42,9 @@ _DECODER: Final = json.JSONDecoder()
 _HEADROOM_BYTES: Final = 4_096
 
 
+_Pair = tuple[str, bytes]
+
+
 class Writer:
     """Turns what one round says into records. Ids come from pool, epoch, round, type and key, so they are stable."""
 
@@ -42,29 +52,26 @@ class Writer:
         self._stem = f"{pool}\x1f{epoch}\x1f{round_number}\x1f"
         self._wire = wire
         self._time = time_text(now_ms).encode()
-        self._seen: dict[tuple[str, str], int] = {}
+        self._shared: dict[str, tuple[_Pair, ...]] = {}
+        self._seen: dict[str, int] = {}
 
     def encode(self, said: Said) -> Encoded:
         """One fact as a record."""
-        type_, key = str(said.type), said.key
-        again = self._seen.get((type_, key), 0)
-        self._seen[type_, key] = again + 1
-        name = f"{self._stem}{type_}\x1f{key}\x1f{again}" if again else f"{self._stem}{type_}\x1f{key}"
-        identity = blake2b(name.encode(), digest_size=16).hexdigest()
+        type_, key = said.type.value, said.key
+        name = f"{self._stem}{type_}\x1f{key}"
+        again = self._seen.get(name, 0)
+        self._seen[name] = again + 1
+        identity = blake2b((f"{name}\x1f{again}" if again else name).encode(), digest_size=16).hexdigest()
         encoded_key = key.encode()
         encoded_id = identity.encode()
         value, content_type = said.value, JSON_CONTENT_TYPE
-        if value is not None and said.type is not EventType.STATE_RECORDED:  # a row is for this service alone
-            value, content_type = rewritten(type_, value, self._wire)
-        headers = [
-            ("ce_specversion", b"1.0"),
+        if value is not None and self._wire is not JSON and said.type is not EventType.STATE_RECORDED:
+            value, content_type = rewritten(type_, value, self._wire)  # but a row, which is for this service alone
+        headers: list[_Pair] = [
+            *(self._shared.get(type_) or self._share(type_)),
+            _CONTENT_TYPES[content_type],
             ("ce_id", encoded_id),
-            ("ce_source", b"placement"),
-            ("ce_type", type_.encode()),
-            ("ce_time", self._time),
             ("ce_subject", encoded_key),
-            ("ce_dataschema", _SCHEMAS[said.type]),
-            ("content-type", content_type.encode()),
             ("correlation_id", said.correlation_id.encode() if said.correlation_id else encoded_id),
         ]
         if said.causation_id:
@@ -75,13 +82,24 @@ class Writer:
             headers.append(("tenant", said.tenant.encode()))
         return Encoded(said.stream.name, encoded_key, value, headers)
 
+    def _share(self, type_: str) -> tuple[_Pair, ...]:
+        """The pairs that all records of a type share in this round; nobody changes a pair, so they are made once."""
+        self._shared[type_] = shared = (
+            ("ce_specversion", SPECVERSION.encode()),
+            ("ce_source", b"placement"),
+            ("ce_type", type_.encode()),
+            ("ce_time", self._time),
+            ("ce_dataschema", dataschema_of(type_, 1).encode()),
+        )
+        return shared
+
     def encode_row(self, key: str, row: Row | None) -> Encoded:
         """One row of the state; None forgets its key."""
         value = row_bytes(row) if row is not None else None
         return self.encode(Said(PLACEMENT_STATE, EventType.STATE_RECORDED, key, value))
 
 
-_SCHEMAS: Final = {type_: dataschema_of(type_, 1).encode() for type_ in EventType}
+_CONTENT_TYPES: Final = {name: ("content-type", name.encode()) for name in (JSON_CONTENT_TYPE, AVRO_CONTENT_TYPE)}
 
 
 def row_bytes(row: Row) -> bytes:

@@ -23,7 +23,7 @@ PAUSE_S: Final = 0.2
 SHOW_PERIOD_MS: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # never changed; not frozen, which triples the cost of what is made for every record
 class Input:
     """One record of the inputs, as read and as understood."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from evenflow.core.fleet.columns import FleetView
@@ -28,5 +28,5 @@ class Snapshot:
     fleet: FleetView
     links: LinksView = field(default_factory=LinksView)
     datasets: DatasetsView = field(default_factory=DatasetsView)
-    running: Sequence[RunningView] = ()
+    running: Iterable[RunningView] = ()
     sites: Sequence[SiteDescription] = ()

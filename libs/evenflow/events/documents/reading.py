@@ -144,17 +144,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+# Made once: making a decoder costs about as much as reading a small document.
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_whole, parse_float=_fraction, parse_constant=_WORDS.__getitem__
+)
+
+
 def _parsed_json(content: str, source: str) -> object:
     if content.count("[") + content.count("{") > DEPTH_MAX:
         _check_depth(content, source)
     try:
-        return json.loads(
-            content,
-            object_pairs_hook=_object,
-            parse_int=_whole,
-            parse_float=_fraction,
-            parse_constant=_WORDS.__getitem__,
-        )
+        return _DECODER.decode(content)
     except _Broken as error:
         raise Unreadable(source, str(error)) from None
 

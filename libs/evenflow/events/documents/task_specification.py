@@ -381,13 +381,16 @@ def _check_together(task: Task) -> None:
 # --- identity of a body -------------------------------------------------------------------------------------------
 
 
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def canonical_body(document: object) -> bytes:
     """Write a document so that two with the same content are the same bytes, whatever the order of their keys.
 
     Numbers stay as they were read: 1 and 1.0 are two bodies. Raises FieldRefused for what JSON can't hold.
     """
     try:
-        return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
+        return _CANONICAL.encode(document).encode("ascii")
     except (TypeError, ValueError, RecursionError):
         raise FieldRefused("", "is no document that JSON can hold") from None
 

@@ -35,7 +35,7 @@ from evenflow.platform.broker.ports import Record
 PROBLEM_LENGTH_MAX: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # never changed; not frozen, which triples the cost of what is made for every record
 class Received:
     """A readable record. `body` is None for a tombstone and for a type this reader does not know (skipped, counted)."""
 
@@ -90,7 +90,7 @@ class Fact:
     subject: str = field(default="")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # never changed; not frozen, which triples the cost of what is made for every record
 class Encoded:
     """A fact as bytes."""
 

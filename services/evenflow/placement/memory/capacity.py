@@ -21,8 +21,8 @@ class Capacity:
     def __init__(self) -> None:
         self.fleet = Fleet()
         self.queues = Queues()
-        self._running: dict[str, tuple[int, RunningView]] = {}
-        self._running_view: tuple[RunningView, ...] | None = None
+        self._running: dict[str, RunningView] = {}
+        self._running_attempt: dict[str, int] = {}
         self._links = LinksView()
         self._datasets = DatasetsView()
         self._known_queues: dict[str, None] = {}
@@ -63,16 +63,16 @@ class Capacity:
         attempt = row.current if row is not None else None
         if row is None or attempt is None:
             if self._running.pop(key, None) is not None:
-                self._running_view = None
+                del self._running_attempt[key]
             return
         known = self._running.get(key)
         declared_ms = row.task.declared_ms if row.task is not None else None
         end_ms = None if declared_ms is None else (attempt.started_ms or attempt.assigned_ms) + declared_ms
-        if known is not None and known[0] == attempt.number and known[1].expected_end_ms == end_ms:
+        if known is not None and self._running_attempt[key] == attempt.number and known.expected_end_ms == end_ms:
             return
-        view = RunningView(key, tuple(self._place(key, attempt.number, member) for member in attempt.members), end_ms)
-        self._running[key] = (attempt.number, view)
-        self._running_view = None
+        places = tuple([self._place(key, attempt.number, member) for member in attempt.members])
+        self._running[key] = RunningView(key, places, end_ms)
+        self._running_attempt[key] = attempt.number
 
     def _place(self, key: str, attempt: int, member: MemberRow) -> Place:
         return self.fleet.place_of(Holder(key, attempt, member.member)) or member.place()
@@ -106,13 +106,11 @@ class Capacity:
         self._datasets = DatasetsView(tables.datasets.values())
 
     def snapshot(self, tables: Tables) -> Snapshot:
-        """The pool at this moment, for one round."""
-        if self._running_view is None:
-            self._running_view = tuple(view for _, view in self._running.values())
+        """The pool at this moment, for one round: who runs is looked up only by those who ask."""
         return Snapshot(
             fleet=self.fleet.snapshot(),
             links=self._links,
             datasets=self._datasets,
-            running=self._running_view,
+            running=self._running.values(),
             sites=tuple(tables.sites.values()),
         )

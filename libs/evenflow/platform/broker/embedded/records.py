@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import UnknownError
 
+from evenflow.platform.broker.embedded.headers import Headers, headers_size
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -131,7 +133,7 @@ class LogRecord:
         return f"LogRecord({self.topic}/{self.partition}/{self.offset} key={self.key!r} kind={self.kind})"
 
 
-def record_size(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> int:
+def record_size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
     """Bytes of a record alone in its batch, as Kafka's limits count them (a few bytes of varints apart).
 
     Raises TypeError when key, value or a header's value are not bytes, or its name is not a string, and
@@ -147,15 +149,7 @@ def record_size(key: bytes | None, value: bytes | None, headers: Sequence[tuple[
         if type(value) is not bytes:
             raise TypeError(f"a value is bytes, not {type(value).__name__}")
         size += len(value)
-    if headers:
-        # Joining checks the types of all parts in one call each; a null value is rare.
-        names, contents = zip(*headers, strict=True)
-        joined = "".join(names)
-        values = (
-            b"".join(content for content in contents if content is not None) if None in contents else b"".join(contents)
-        )
-        size += 2 * len(names) + len(joined if joined.isascii() else joined.encode()) + len(values)
-    return size
+    return size + headers_size(headers)
 
 
 @lru_cache(maxsize=65_536)
