@@ -186,6 +186,34 @@ async def test_a_group_that_was_killed_is_recognised_as_dead(tmp_path):
     assert (ended.ended_as, ended.cause, ended.ready) == ("failed", Cause.UNKNOWN, True)
 
 
+async def test_what_was_left_before_the_kill_counts_from_when_it_was_written(tmp_path):
+    """Proves that an agent that starts after the program's death dates its last checkpoint by the file system."""
+    body = """
+import os, time
+folder = os.environ["EVENFLOW_CHECKPOINT_DIR"]
+time.sleep(0.4)
+with open(os.path.join(folder, ".step"), "w") as f: f.write("7")
+os.utime(os.path.join(folder, ".step"), (0, 0))
+os.rename(os.path.join(folder, ".step"), os.path.join(folder, "step"))
+print("armed", flush=True)
+time.sleep(60)
+"""
+    launch = _python(body)
+    await _until(await _executor(tmp_path).start(launch), Ready)
+    await _armed(tmp_path)
+    folder = RunFolder(tmp_path, KEY)
+    started = folder.started()
+    assert started is not None
+    os.killpg(started.pid, signal.SIGKILL)
+    await asyncio.sleep(0.5)
+    run = await _executor(tmp_path).find(launch)
+    saved = await _until(run, Saved)
+    assert saved.part(1) == b"7"
+    assert 350 <= saved.run_ms == saved.progress_ms < 800
+    ended = await _until(run, Ended)
+    assert ended.run_ms == saved.run_ms
+
+
 async def test_a_run_of_an_earlier_boot_is_not_taken_for_a_living_one(tmp_path):
     """Proves that a pid of another boot is never mistaken for the run."""
     launch = _launch("true")

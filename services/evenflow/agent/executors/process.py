@@ -163,11 +163,27 @@ class ProcessRun:
         self._folder.note(self._noted)
         try:
             snapshot = snapshot_of(path)
+            run_ms = self._written_ms(path)
         except (OSError, Refused):
             return None
-        run_ms = self._run_ms()
         parts = snapshot.parts
         return Saved(run_ms, self._noted.progress_ms + run_ms, snapshot.size_bytes, len(parts), lambda i: parts[i]())
+
+    def _written_ms(self, path: Path) -> int:
+        """Run time when an entry got its name, by the file system; OSError when it vanishes.
+
+        Whoever looks may look late: an agent that starts again finds what a program left before it was killed.
+        """
+        started = self._folder.started()
+        if started is None:
+            return 0
+        age_ms = max(0, self._clock.now_ms() - path.stat().st_ctime_ns // 1_000_000)
+        written_ms = max(0, uptime_ms() - age_ms - started.uptime_ms)
+        if self._folder.exited() is not None or self._alive():
+            return min(written_ms, self._run_ms())
+        if written_ms > self._folder.seen_ms():
+            self._folder.see(written_ms)
+        return written_ms
 
     def _tick(self) -> Progressed | None:
         run_ms = self._run_ms()
