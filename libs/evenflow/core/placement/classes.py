@@ -176,9 +176,11 @@ class DemandClass:
         if not self.shares_device:
             return ()
         share, memory = self.share_at(row)
-        free, room = scratch.devices[:, row].tolist(), scratch.device_memory[:, row].tolist()
-        fitting = [(milli, index) for index, milli in enumerate(free) if milli >= share and room[index] >= memory]
-        return ((min(fitting)[1], share),)
+        free = scratch.devices[:, row].tolist()
+        if self.checks_memory or scratch.is_skewed:
+            room = scratch.device_memory[:, row].tolist()
+            free = [milli if held >= memory else -1 for milli, held in zip(free, room, strict=True)]
+        return ((free.index(min([milli for milli in free if milli >= share])), share),)
 
     def device_memory_at(self, row: int) -> int:
         """Bytes of device memory that a member holds on each of its devices there."""

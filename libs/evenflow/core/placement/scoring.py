@@ -39,7 +39,7 @@ def scores(scratch: Scratch, demand: DemandClass, rows: Integers | None) -> Inte
         left = _left_of_device(scratch, demand, rows)
         able &= left <= MILLI
         if demand.price_rank is None:
-            score = score + (left.astype(np.int64) << ROOM_BITS)
+            score = score + np.left_shift(left, ROOM_BITS, dtype=np.int64)
     if demand.price_rank is not None:
         rank = demand.price_rank if rows is None else demand.price_rank.take(rows)
         score = score + (rank << ROOM_BITS)
@@ -54,10 +54,10 @@ def _left_of_device(scratch: Scratch, demand: DemandClass, rows: Integers | None
         devices = devices.take(rows, axis=1)
     if asked.share_milli and not demand.checks_memory and not scratch.is_skewed:
         # Below zero turns into a very large number, which is what "can't" must be here.
-        alone: npt.NDArray[np.uint32] = (devices - asked.share_milli).astype(np.uint32).min(axis=0)
+        alone: npt.NDArray[np.uint32] = np.minimum.reduce((devices - asked.share_milli).view(np.uint32))
         return alone
     share, memory = demand.share_on(slice(None) if rows is None else rows)
     left = (devices - share).astype(np.uint32)
     left[(room if rows is None else room.take(rows, axis=1)) < memory] = CANNOT
-    least: npt.NDArray[np.uint32] = left.min(axis=0)
+    least: npt.NDArray[np.uint32] = np.minimum.reduce(left)
     return least

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from aiokafka.errors import InvalidTimestampError, KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
+from aiokafka.structs import RecordMetadata
 
 from evenflow.core.errors import Ended, Unavailable
 from evenflow.platform.broker.codec import Encoded, Fact, encode
@@ -88,9 +89,19 @@ class Outlet:
                 pending = [
                     await self._producer.send(r.topic, value=r.value, key=r.key, headers=r.headers) for r in records
                 ]
-                await asyncio.gather(*pending)
+                await _all(pending)
         except (TimeoutError, KafkaError) as error:
             if isinstance(error, KafkaError) and not (error.retriable or isinstance(error, KafkaTimeoutError)):
                 raise  # the client calls its time-out final; it says no more than any other
             raise Unavailable(f"the log did not confirm {len(records)} records: {error or 'timed out'}") from error
         await point(f"{self._runtime.name}.after-publish")
+
+
+async def _all(pending: Sequence[asyncio.Future[RecordMetadata]]) -> None:
+    """Until all are answered; raises the first error. They are answered together: a callback for each would cost."""
+    try:
+        for one in pending:
+            await one
+    except Exception:
+        await asyncio.gather(*pending, return_exceptions=True)
+        raise
