@@ -270,6 +270,11 @@ class VirtualLoop(PrivateParts):
             self._kill_at = None
             then(process)
             return False
+        if process.doom is not None and process.callback_count >= process.doom[0]:
+            _, strike = process.doom
+            process.doom = None
+            strike()
+            return False
         return True
 
     @staticmethod

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ class Process:
 
     `name` is the service's or agent's name, `incarnation` counts starts over the whole world. `skew_ms` shifts the
     process's wall clock only. `callback_count` counts the callbacks run so far, which numbers the places where it can
-    be killed.
+    be killed: `doom` holds the number of the callback that will not run, and what happens instead.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Process:
     dead: bool = False
     paused: bool = False
     callback_count: int = 0
+    doom: tuple[int, Callable[[], None]] | None = None
     held: list[asyncio.Handle] = field(default_factory=list)
     tasks: list[Any] = field(default_factory=list)
     started_count: int = 0
@@ -49,6 +51,10 @@ class Process:
     def running(self) -> bool:
         """Neither dead nor paused."""
         return not (self.dead or self.paused)
+
+    def doom_after(self, step_count: int, strike: Callable[[], None]) -> None:
+        """Let `strike` happen in place of the callback that comes after so many more."""
+        self.doom = (self.callback_count + step_count, strike)
 
     def own(self, task: asyncio.Task[Any]) -> None:
         """Keep a strong reference to a task: one collected early would run its `finally` at an odd moment."""

@@ -30,11 +30,15 @@ class Door(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Which process of a service: the leader, a standby, or all of the name; at a named fail point, or now."""
+    """Which process of a service: the leader, a standby, or all of the name.
+
+    When: at the next visit of a named fail point, after so many of its steps (callbacks), or now.
+    """
 
     service: str
     role: Literal["leader", "standby"] | None = None
     at_point: str | None = None
+    after_step_count: int | None = None
 
 
 class Services(Protocol):
@@ -54,7 +58,7 @@ class Nodes(Protocol):
 
     async def add(self, written: object) -> None: ...
     async def kill(self, node: str) -> None: ...
-    async def restart(self, node: str) -> None: ...
+    async def restart(self, node: str, at_point: str | None = None, after_step_count: int | None = None) -> None: ...
     async def pause(self, node: str) -> None: ...
     async def resume(self, node: str) -> None: ...
     async def remove(self, node: str) -> None: ...

@@ -11,7 +11,13 @@ from evenflow.sim.scenario.schema import Field, Form, Values
 from evenflow.sim.stage import Stage
 from evenflow.sim.verbs.verb import Verb
 
-_PAIRS: Final = {"at_s": "reclaim", "deadline_s": "drain", "clock_s": "skew"}
+_PAIRS: Final = {
+    "at_s": "reclaim",
+    "deadline_s": "drain",
+    "clock_s": "skew",
+    "at_point": "restart",
+    "after_steps": "restart",
+}
 
 
 def _check(values: Values, path: str) -> None:
@@ -38,6 +44,8 @@ _FORM: Final = Form(
         Field("uncordon", kinds.ID, "new work again"),
         Field("drain", kinds.ID, "no new work, and what runs moves away"),
         Field("deadline_s", kinds.SECONDS, "when a drain stops what still runs"),
+        Field("at_point", kinds.TEXT, "the agent ends at its next visit of this fail point"),
+        Field("after_steps", kinds.integer(1, 10_000_000), "the agent ends after so many of its own steps"),
         Field("skew", kinds.ID, "its wall clock is wrong"),
         Field("clock_s", kinds.SIGNED_SECONDS, "by how much"),
     ),
@@ -62,7 +70,7 @@ async def _act(stage: Stage, values: dict[str, Any]) -> None:
         case "kill":
             await stage.nodes.kill(values["kill"])
         case "restart":
-            await stage.nodes.restart(values["restart"])
+            await stage.nodes.restart(values["restart"], values["at_point"], values["after_steps"])
         case "pause":
             await stage.nodes.pause(values["pause"])
         case "resume":

@@ -22,6 +22,8 @@ def _check(values: Values, path: str) -> None:
             raise FieldRefused(f"{path}.{detail}", f"is required with {verb}")
     if "at_point" in values and not {"kill", "pause"} & values.keys():
         raise FieldRefused(f"{path}.at_point", "belongs to kill or pause")
+    if "after_steps" in values and ("kill" not in values or "at_point" in values):
+        raise FieldRefused(f"{path}.after_steps", "belongs to kill, without at_point")
 
 
 _FORM: Final = Form(
@@ -37,6 +39,7 @@ _FORM: Final = Form(
         Field("rewind", _NAME, "its groups read again"),
         Field("which", kinds.choice("leader", "standby"), "which of its processes"),
         Field("at_point", kinds.TEXT, "at the next visit of this fail point"),
+        Field("after_steps", kinds.integer(1, 10_000_000), "after so many of its own steps"),
         Field("clock_s", kinds.SIGNED_SECONDS, "by how much"),
         Field("offsets", kinds.integer(1, 10**9), "records per partition"),
     ),
@@ -47,7 +50,7 @@ _FORM: Final = Form(
 
 async def _act(stage: Stage, values: dict[str, Any]) -> None:
     verb = next(name for name in _FORM.one_of if values[name] is not None)
-    which = Which(values[verb], values["which"], values["at_point"])
+    which = Which(values[verb], values["which"], values["at_point"], values["after_steps"])
     services = stage.services
     match verb:
         case "kill":

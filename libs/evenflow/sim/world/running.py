@@ -31,7 +31,7 @@ from evenflow.sim.world.world import FINE, Pace, World, secret_of, token_of
 LAST_MOMENT_S: Final = 0.0004
 #: How often the world looks whether a placement leads.
 LOOK_S: Final = 1.0
-#: How often a watcher is told, in virtual time.
+#: How often a watcher is told unless it says otherwise, in virtual time.
 WATCH_MS: Final = 300_000
 #: Told the virtual milliseconds and what was observed so far; True ends the run.
 Watch = Callable[[int, Observation], bool]
@@ -52,6 +52,7 @@ class RunResult:
     unhandled: list[str] = field(default_factory=list)
     lines: list[tuple[int, str, str, str, dict[str, Any]]] = field(default_factory=list)
     reached: dict[str, int] = field(default_factory=dict)
+    lag: dict[str, int] = field(default_factory=dict)
     records: int = 0
 
     @property
@@ -71,9 +72,10 @@ class Run:
         services: Mapping[str, ServiceKind] = SERVICES,
         pace: Pace = FINE,
         watch: Watch | None = None,
+        watch_ms: int = WATCH_MS,
     ) -> None:
         check_versions()
-        self._watch = watch
+        self._watch, self._watch_ms = watch, watch_ms
         self._scenario = scenario
         self._pace = pace
         self._composition = Composition(
@@ -87,6 +89,7 @@ class Run:
         self._judge = Judge(scenario.expectations, scenario.until_ms)
         self._exits: list[str] = []
         self._problem: BaseException | None = None
+        self._lag: dict[str, int] = {}
         self._world: World
         self._stop: asyncio.Future[None]
 
@@ -99,11 +102,17 @@ class Run:
                 world.loop.run_until_complete(world.loop.create_task(self._main(), context=world.context))
             except Stuck as stuck:
                 self._guardian.violations.append(Violation("INV10", world.now_ms(), str(stuck)))
+                self._lag = world.lag()
             finally:
                 world.close()
         if self._problem is not None:
             raise self._problem
         return self._finish()
+
+    @property
+    def settled_ms(self) -> int | None:
+        """When the faults ended, in milliseconds of the run; None before."""
+        return self._world.settled_ms
 
     # -- during the run -----------------------------------------------------------------------------------------------
     async def _main(self) -> None:
@@ -115,7 +124,7 @@ class Run:
             world.at(at_ms, lambda chosen=chosen: self._steps(chosen))  # type: ignore[misc]  # bound per turn
         world.later(0, self._look)
         if self._watch is not None:
-            world.later(WATCH_MS, self._show)
+            world.later(self._watch_ms, self._show)
         ends = world.loop.create_task(self._end())
         await asyncio.wait({ends, self._stop}, return_when=asyncio.FIRST_COMPLETED)
 
@@ -125,7 +134,7 @@ class Run:
             if not self._stop.done():
                 self._stop.set_result(None)
             return
-        self._world.later(WATCH_MS, self._show)
+        self._world.later(self._watch_ms, self._show)
 
     async def _end(self) -> None:
         await self._world.until(self._scenario.until_ms)
@@ -204,6 +213,7 @@ class Run:
             unhandled=unhandled,
             lines=list(world.lines.kept),
             reached=dict(world.services.reached),
+            lag=self._lag,
             records=world.model.record_count,
         )
 

@@ -165,9 +165,15 @@ class Fleet:
         entry.machine.boot_anew()
         entry.disk = MemoryDisk()
 
-    async def restart(self, node: str) -> None:
+    async def restart(self, node: str, at_point: str | None = None, after_step_count: int | None = None) -> None:
         """The agent process alone; after a kill the machine comes up, empty."""
-        entry = self.node(node)
+        entry, hosting = self.node(node), self._world.hosting
+        if at_point is not None:
+            self._world.services.ambush(entry.hosted, at_point)
+            return
+        if after_step_count is not None and entry.hosted.process is not None:
+            entry.hosted.process.doom_after(after_step_count, lambda: hosting.restart(entry.hosted))
+            return
         if entry.down:
             entry.down = False
             entry.machine.boot_anew()
@@ -197,6 +203,7 @@ class Fleet:
         for node in self._nodes.values():
             if node.hosted.process is not None:
                 node.hosted.process.skew_ms = 0
+                node.hosted.process.doom = None
             self._world.hosting.resume(node.hosted)
 
     # -- the machine's ways --------------------------------------------------------------------------------------------

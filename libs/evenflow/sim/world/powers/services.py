@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from aiokafka import TopicPartition
@@ -21,10 +22,12 @@ _SEAT: Final = TopicPartition(streams.PLACEMENT_LEADER.name, 0)
 
 @dataclass(slots=True)
 class _Planned:
-    """Something that happens at the next visit of a fail point."""
+    """Something that happens at the next visit of a fail point, to whom `which` means or to one place alone."""
 
-    which: Which
+    point: str
     action: str
+    which: Which | None = None
+    only: Hosted | None = None
 
 
 class ServicePowers:
@@ -77,18 +80,25 @@ class ServicePowers:
     async def kill(self, which: Which) -> None:
         """Gone until restart."""
         if which.at_point is not None:
-            self._planned.append(_Planned(which, "kill"))
+            self._planned.append(_Planned(which.at_point, "kill", which))
             return
         for hosted in self.places(which):
-            self._hosting.kill(hosted)
+            if which.after_step_count is None:
+                self._hosting.kill(hosted)
+            elif hosted.process is not None:
+                hosted.process.doom_after(which.after_step_count, partial(self._hosting.kill, hosted))
 
     async def pause(self, which: Which) -> None:
         """Stands still."""
         if which.at_point is not None:
-            self._planned.append(_Planned(which, "pause"))
+            self._planned.append(_Planned(which.at_point, "pause", which))
             return
         for hosted in self.places(which):
             self._hosting.pause(hosted)
+
+    def ambush(self, hosted: Hosted, point: str) -> None:
+        """Let one place's process end at its next visit of a fail point, and start again."""
+        self._planned.append(_Planned(point, "restart", only=hosted))
 
     async def resume(self, which: Which) -> None:
         """Goes on."""
@@ -133,6 +143,7 @@ class ServicePowers:
             for hosted in self._hosting.of_service(name):
                 if hosted.process is not None:
                     hosted.process.skew_ms = 0
+                    hosted.process.doom = None
                 self._hosting.resume(hosted)
                 if not hosted.wanted:
                     self._hosting.start(hosted)
@@ -141,11 +152,16 @@ class ServicePowers:
         """A process came by a named fail point; what is planned there happens now."""
         self.reached[point] = self.reached.get(point, 0) + 1
         for planned in self._planned:
-            if planned.which.at_point == point and hosted in self.places(planned.which):
+            if planned.point == point and self._meant(planned, hosted):
                 self._planned.remove(planned)
-                if planned.action == "kill":
-                    self._hosting.kill(hosted)
-                    await self._loop.create_future()
-                else:
+                if planned.action == "pause":
                     self._hosting.pause(hosted)
-                return
+                    return
+                end = self._hosting.kill if planned.action == "kill" else self._hosting.restart
+                end(hosted)
+                await self._loop.create_future()
+
+    def _meant(self, planned: _Planned, hosted: Hosted) -> bool:
+        if planned.which is None:
+            return planned.only is hosted
+        return hosted in self.places(planned.which)
