@@ -72,5 +72,6 @@ class Scene:
             "nodes": self.nodes,
             "queues": self.queues,
             "datasets": self.datasets,
+            "impossible_steps": "skip",
             "steps": [*steps, {"at": self.settle_s, "settle": {}}],
         }

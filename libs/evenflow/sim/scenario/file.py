@@ -60,6 +60,7 @@ class Scenario:
     queues: list[Values]
     datasets: list[Values]
     steps: list[Step]
+    skips_impossible_steps: bool = False
     expectations: list[Expectation] = field(default_factory=list)
 
 
@@ -208,6 +209,12 @@ FILE: Final = Form(
         Field("nodes", kinds.form_list(NODE), "nodes", default=[]),
         Field("queues", kinds.form_list(QUEUE), "queues", default=[]),
         Field("datasets", kinds.form_list(DATASET), "datasets", default=[]),
+        Field(
+            "impossible_steps",
+            kinds.choice("refuse", "skip"),
+            "a step that finds nothing to act on: the file is wrong, or nothing happens",
+            default="refuse",
+        ),
         Field("steps", kinds.list_of(kinds.ANY_MAP), "what happens, each {at, verb}", default=[]),
         Field("expect", kinds.list_of(kinds.ANY_MAP), "what must hold", default=[]),
     ),

@@ -67,6 +67,7 @@ def scenario_of(document: object, *, name: str = "scenario", seed: int | None = 
         datasets=values["datasets"],
         steps=sorted(steps, key=lambda step: (step.at_ms, step.number)),
         expectations=expectations,
+        skips_impossible_steps=values["impossible_steps"] == "skip",
     )
 
 
