@@ -14,6 +14,16 @@ NODES: Final = (4, 7)
 TASKS: Final = (12, 28)
 #: Faults of a world, all of different kinds.
 FAULT_COUNT: Final = (3, 6)
+#: Periods of what looks around by itself: long, because every look costs and hardly any changes what is tried here.
+PERIODS: Final = {
+    "judge_period_s": 2,
+    "flush_period_s": 5,
+    "archive_period_s": 5,
+    "declare_period_s": 10,
+    "prune_period_s": 20,
+    "probe_period_s": 60,
+    "reasons_period_s": 5,
+}
 MODELS: Final = ("a100-80g", "t4")
 SHARES: Final = ("0.1", "0.25", "0.3", "0.5", "0.7")
 
@@ -87,13 +97,16 @@ def _data(scene: Scene) -> None:
 
 def _rules(scene: Scene) -> None:
     chance = scene.chance
+    heartbeat_s = chance.choice((6, 10, 15))
     scene.settings = {
-        "heartbeat_s": chance.choice((2, 5, 10)),
-        "silence_tolerance_s": chance.choice((15, 30, 60)),
-        "stop_grace_s": chance.choice((5, 10)),
+        "heartbeat_s": heartbeat_s,
+        "suspect_after_s": round(heartbeat_s * 1.5, 3),
+        "silence_tolerance_s": heartbeat_s * 3,
+        "stop_grace_s": chance.choice((2, 5, 10)),
         "snapshot_period_s": chance.choice((20, 60)),
-        "poll_wait_s": chance.choice((10, 25)),
+        "poll_wait_s": chance.choice((20, 60)),
         "hold_off_s": chance.choice((0, 20)),
+        **PERIODS,
     }
 
 
@@ -119,7 +132,7 @@ def _task(scene: Scene, name: str) -> Document:
     chance = scene.chance
     kind = chance.random()
     resources: Document = {"cpu": chance.choice(("0.5", 1, 2)), "memory": "1GiB"}
-    task: Document = {"id": name, "run": {"work_s": scene.span(2, 90)}, "resources": resources}
+    task: Document = {"id": name, "run": {"work_s": scene.span(1, 40)}, "resources": resources}
     if kind < 0.35:
         resources["devices"] = {"share": chance.choice(SHARES)}
     elif kind < 0.6:
@@ -134,7 +147,7 @@ def _task(scene: Scene, name: str) -> Document:
         task.pop("queue", None)
     if chance.random() < 0.5:
         task["checkpoint"] = {
-            "every_s": chance.choice((3, 5, 10, 20)),
+            "every_s": chance.choice((3, 5, 10)),
             "size": "1MB",
             "parts": chance.choice((1, 3, 4)),
         }

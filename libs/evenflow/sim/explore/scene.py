@@ -9,9 +9,9 @@ from typing import Any, Final
 Document = dict[str, Any]
 
 #: Faults begin within this time; tasks arrive in it.
-FAULT_SPAN_S: Final = 240
+FAULT_SPAN_S: Final = 120
 #: Time after `settle` in which everything satisfiable must end.
-SETTLED_SPAN_S: Final = 1_800
+SETTLED_SPAN_S: Final = 1_200
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Scene:
     policy: Document = field(default_factory=dict)
     tasks: list[Document] = field(default_factory=list)
     steps: list[Document] = field(default_factory=list)
-    settle_s: float = FAULT_SPAN_S + 60
+    settle_s: float = FAULT_SPAN_S + 40
 
     def site_ids(self) -> list[str]:
         """Names of the sites."""
