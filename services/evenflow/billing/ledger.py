@@ -25,6 +25,7 @@ from evenflow.events.contracts.placement import StateRecorded
 from evenflow.platform.broker.codec import Bad, Encoded, Fact, Received, decode, encode
 from evenflow.platform.broker.dead_letters import parked
 from evenflow.platform.broker.ports import Producer, Record
+from evenflow.platform.broker.sending import send_all
 from evenflow.platform.broker.transactions import STUCK
 from evenflow.platform.runtime import Runtime
 
@@ -182,19 +183,19 @@ class Ledger:
         runtime = self._runtime
         now_ms = runtime.clock.now_ms()
         await producer.begin_transaction()
-        sends = []
+        records: list[Encoded] = []
         for fact in folded.facts:
             identity = f"{fact.TYPE}-{getattr(fact, 'entry', '')}"
-            r = encode(Fact(streams.BILLING, fact, id=identity), source=runtime.name, now_ms=now_ms, wire=runtime.wire)
-            sends.append(await producer.send(r.topic, value=r.value, key=r.key, headers=r.headers))
+            records.append(
+                encode(Fact(streams.BILLING, fact, id=identity), source=runtime.name, now_ms=now_ms, wire=runtime.wire)
+            )
+        partitions: list[int | None] = [None] * len(records) + [partition] * len(folded.rows) + [None] * len(letters)
         for key, row in folded.rows.items():
             body = StateRecorded(state_version=STATE_VERSION, row=row) if row is not None else None
             state = Fact(streams.BILLING_STATE, body, key=key, id=f"billing-state-{partition}-{key}")
-            r = encode(state, source=runtime.name, now_ms=now_ms, wire=runtime.wire)
-            sends.append(await producer.send(r.topic, value=r.value, key=r.key, partition=partition, headers=r.headers))
-        for r in letters:
-            sends.append(await producer.send(r.topic, value=r.value, key=r.key, headers=r.headers))
-        await asyncio.gather(*sends)
+            records.append(encode(state, source=runtime.name, now_ms=now_ms, wire=runtime.wire))
+        records += letters
+        await send_all(producer, records, partitions)
         await runtime.point("billing.before-commit")
         await producer.commit_transaction()
         await runtime.point("billing.after-commit")

@@ -189,8 +189,8 @@ class Leader:
     async def _write(self, decided: Decided) -> None:
         """Commit, then let memory follow by the same function as in the restore."""
         draft = decided.draft
-        written = await self._transactions.write(draft.round, decided.records, decided.partitions)
-        self._state_end = written[-1].offset
+        offsets = await self._transactions.write(draft.round, decided.records, decided.partitions)
+        self._state_end = offsets[-1]
         self.rounds.take(decided)
         for note in draft.notes:
             fields = dict(note)

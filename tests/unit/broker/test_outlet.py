@@ -27,14 +27,14 @@ def test_what_the_log_did_not_confirm_is_sent_before_anything_new() -> None:
     async def story(pool: Pool) -> None:
         outlet = Outlet(pool.runtime("writer"))
         await outlet.start()
-        send, away = outlet._producer.send, [True]
+        send, away = outlet._producer.send_together, [True]
 
         async def sometimes(*given: object, **more: object) -> object:
             if away[0]:
                 raise KafkaTimeoutError
             return await send(*given, **more)
 
-        outlet._producer.send = sometimes
+        outlet._producer.send_together = sometimes
         with pytest.raises(Unavailable, match="did not confirm 2 records"):
             await outlet.publish(cordon(1), cordon(2))
         with pytest.raises(Unavailable, match="did not confirm 3 records"):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from aiokafka.errors import InvalidTimestampError, KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
-from aiokafka.structs import RecordMetadata
 
 from evenflow.core.errors import Ended, Unavailable
 from evenflow.platform.broker.codec import Encoded, Fact, encode
 from evenflow.platform.broker.ports import Producer
+from evenflow.platform.broker.sending import send_all
 from evenflow.platform.runtime import Runtime
 
 PUBLISH_TIMEOUT_S: Final = 10.0
@@ -86,22 +86,9 @@ class Outlet:
         await point(f"{self._runtime.name}.before-publish")
         try:
             async with asyncio.timeout(PUBLISH_TIMEOUT_S):
-                pending = [
-                    await self._producer.send(r.topic, value=r.value, key=r.key, headers=r.headers) for r in records
-                ]
-                await _all(pending)
+                await send_all(self._producer, records)
         except (TimeoutError, KafkaError) as error:
             if isinstance(error, KafkaError) and not (error.retriable or isinstance(error, KafkaTimeoutError)):
                 raise  # the client calls its time-out final; it says no more than any other
             raise Unavailable(f"the log did not confirm {len(records)} records: {error or 'timed out'}") from error
         await point(f"{self._runtime.name}.after-publish")
-
-
-async def _all(pending: Sequence[asyncio.Future[RecordMetadata]]) -> None:
-    """Until all are answered; raises the first error. They are answered together: a callback for each would cost."""
-    try:
-        for one in pending:
-            await one
-    except Exception:
-        await asyncio.gather(*pending, return_exceptions=True)
-        raise

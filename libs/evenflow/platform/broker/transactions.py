@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
-from aiokafka.structs import RecordMetadata
 
 from evenflow.core.errors import Ended
 from evenflow.platform.broker.codec import Encoded
 from evenflow.platform.broker.ports import Producer
+from evenflow.platform.broker.sending import send_all
 from evenflow.platform.runtime import Runtime
 
 #: How a leader's process ends. A supervisor starts it again after every code but the first.
@@ -59,10 +59,8 @@ class Transactions:
                 raise Ended(f"{self._name}-{index} could not be taken in time", exit_code=STUCK) from None
             await runtime.point(f"{runtime.name}.after-fence-{index}")
 
-    async def write(
-        self, number: int, records: Sequence[Encoded], partitions: Sequence[int | None]
-    ) -> list[RecordMetadata]:
-        """Write round `number` whole or not at all, and return where each record is.
+    async def write(self, number: int, records: Sequence[Encoded], partitions: Sequence[int | None]) -> list[int]:
+        """Write round `number` whole or not at all, and return the records' offsets.
 
         `partitions` names a record's partition, None = by its key. Raises Ended: FENCED when another leads, UNKNOWN
         when the round's fate is not known.
@@ -82,26 +80,14 @@ class Transactions:
 
     async def _write(
         self, producer: Producer, records: Sequence[Encoded], partitions: Sequence[int | None]
-    ) -> list[RecordMetadata]:
+    ) -> list[int]:
         point, name = self._runtime.point, self._runtime.name
         await producer.begin_transaction()
-        pending: list[asyncio.Future[RecordMetadata]] = []
-        try:
-            for one, partition in zip(records, partitions, strict=True):
-                sent = producer.send(one.topic, value=one.value, key=one.key, headers=one.headers, partition=partition)
-                pending.append(await sent)
-            # One after the other: they are answered together, and a callback for each would cost more.
-            written = [await one for one in pending]
-        except Exception:
-            # A fenced producer says so in the record that met the fence; what is sent after that fails otherwise.
-            for result in await asyncio.gather(*pending, return_exceptions=True):
-                if isinstance(result, ProducerFenced | InvalidProducerEpoch):
-                    raise result from None
-            raise
+        offsets = await send_all(producer, records, partitions)
         await point(f"{name}.before-round-commit")
         await producer.commit_transaction()
         await point(f"{name}.after-round-commit")
-        return written
+        return offsets
 
     async def close(self) -> None:
         """Disconnect, within a bound; an open transaction is left to whoever takes its id."""

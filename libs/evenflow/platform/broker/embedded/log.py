@@ -173,6 +173,18 @@ class EmbeddedLog:
             self.flush()
         return future
 
+    def submit_together(self, rows: Sequence[LogRecord]) -> asyncio.Future[RecordMetadata]:
+        """Take records that are written in one change; the future has the first one's metadata, or the first error."""
+        future: asyncio.Future[RecordMetadata] = (self._loop or self.loop).create_future()
+        for row in rows:
+            row.future = future
+        self._rows.extend(rows)
+        if not self._scheduled:
+            self._schedule()
+        elif len(self._rows) >= PENDING_COUNT_MAX:
+            self.flush()
+        return future
+
     def commit(self, offsets: list[tuple[str, str, int, int, str]]) -> asyncio.Future[None]:
         """Take a group's offsets (group, topic, partition, offset, metadata); written with this turn's records."""
         future: asyncio.Future[None] = self.loop.create_future()

@@ -11,9 +11,9 @@ of aiokafka's, so that code proved here behaves the same there:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from aiokafka import TopicPartition
 from aiokafka.errors import (
@@ -69,6 +69,19 @@ class Batch:
         self._left -= size
         self.rows.append((key, value, timestamp, headers))
         return len(self.rows) - 1
+
+
+class Outgoing(Protocol):
+    """A record on its way out."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def key(self) -> bytes: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> Headers: ...
 
 
 class EmbeddedProducer:
@@ -138,6 +151,47 @@ class EmbeddedProducer:
         IllegalOperation outside of a transaction, ProducerClosed, TypeError for anything but bytes,
         InvalidTimestampError, and AssertionError for neither key nor value or a partition the topic doesn't have.
         """
+        row = self._row(topic, value, key, partition, timestamp_ms, headers)
+        if self._transactional_id is not None:
+            try:
+                row.transaction = self._open()
+            except ProducerFenced as error:
+                return self._failed(error)
+        self._number(row)
+        return self.log.submit(row)
+
+    async def send_together(
+        self, records: Sequence[Outgoing], partitions: Sequence[int | None] | None = None
+    ) -> list[int]:
+        """Hand over many records and wait until all are written; their offsets. `partitions`: None = by the key.
+
+        Cheaper than `send` for each: they share one future. Raises the first error; what `send` refuses at once keeps
+        all of them back.
+        """
+        chosen = partitions or [None] * len(records)
+        rows = [
+            self._row(one.topic, one.value, one.key, partition, None, one.headers)
+            for one, partition in zip(records, chosen, strict=True)
+        ]
+        if not rows:
+            return []
+        transaction = self._open() if self._transactional_id is not None else None
+        for row in rows:
+            row.transaction = transaction
+            self._number(row)
+        await self.log.submit_together(rows)
+        return [row.offset for row in rows]
+
+    def _row(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+    ) -> LogRecord:
+        """A record as it will be appended, or the error with which the client refuses it at once."""
         if key is None and value is None:
             message = "Need at least one: key or value"
             raise AssertionError(message)
@@ -161,17 +215,14 @@ class EmbeddedProducer:
         if not 0 <= now_ms <= TIMESTAMP_MS_MAX:
             message = f"a time of {now_ms} ms is outside of 0 to {TIMESTAMP_MS_MAX}"
             raise InvalidTimestampError(message)
-        row = LogRecord(topic, partition, -1, now_ms, key, value, sent_headers, 0, size)
-        if self._transactional_id is not None:
-            try:
-                row.transaction = self._open()
-            except ProducerFenced as error:
-                return self._failed(error)
-        place = found.partitions[partition].key
+        return LogRecord(topic, partition, -1, now_ms, key, value, sent_headers, 0, size)
+
+    def _number(self, row: LogRecord) -> None:
+        """Give a record its number within its partition, so that a repetition is known."""
+        place = self.log.topics[row.topic].partitions[row.partition].key
         row.producer_id = self._producer_id
         row.sequence = sequence = self._sequences.get(place, 0)
         self._sequences[place] = sequence + 1
-        return self.log.submit(row)
 
     def _failed(self, error: KafkaError) -> asyncio.Future[RecordMetadata]:
         future: asyncio.Future[RecordMetadata] = self.log.loop.create_future()
