@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import typer
 
-from evenflow.cli.commands import documents, letters, nodes, scenario, schemas
+from evenflow.cli.commands import documents, letters, nodes, scenario, schemas, simulate
 from evenflow.cli.commands.agent import agent
 from evenflow.cli.commands.bench import bench
 from evenflow.cli.commands.cancel import cancel
@@ -53,5 +53,6 @@ GROUPS: Final[dict[str, typer.Typer]] = {
     "documents": documents.app,
     "dlq": letters.app,
     "scenario": scenario.app,
+    "simulate": simulate.app,
     "schemas": schemas.app,
 }

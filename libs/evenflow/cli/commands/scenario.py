@@ -21,12 +21,14 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, help="Another seed than the file's.")] = None,
     repeat: Annotated[int, typer.Option(min=1, max=100_000, help="Seeds seed … seed + N - 1.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Keep events, timeline, usage, ledger and summary there.")] = None,
+    lean: Annotated[bool, typer.Option("--lean", help="Without the broker library's stack, as explored.")] = False,
     output: FormOption = Form.TABLE,
     json_flag: JsonOption = False,
 ) -> None:
     """Run scenarios. Exit 0: all hold; 1: one does not; 2: a file is wrong; 3: a file uses a planned feature."""
     command = loaded("evenflow.sim.command")
-    code = command.run_files(files, seed=seed, repeat=repeat, out=out, as_json=wants_json(output, json_flag))
+    as_json = wants_json(output, json_flag)
+    code = command.run_files(files, seed=seed, repeat=repeat, out=out, lean=lean, as_json=as_json)
     raise typer.Exit(int(code))
 
 

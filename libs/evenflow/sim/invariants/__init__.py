@@ -22,11 +22,12 @@ from evenflow.sim.observation.record import Seen
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken invariant: which, when, what."""
+    """A broken invariant: which, when, what. `at_end`: seen only when everything was over."""
 
     invariant: str
     t_ms: int
     text: str
+    at_end: bool = False
 
     def row(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -65,7 +66,7 @@ class Guardian:
         self._remarks(model)
         for invariant in self._all:
             for text in invariant.finish(model, settled=settled):
-                self.violations.append(Violation(invariant.name, model.now_ms, text))
+                self.violations.append(Violation(invariant.name, model.now_ms, text, at_end=True))
 
     def _remarks(self, model: Observation) -> None:
         for name, text in model.remarks:

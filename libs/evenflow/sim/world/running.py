@@ -33,6 +33,8 @@ LAST_MOMENT_S: Final = 0.0004
 LOOK_S: Final = 1.0
 #: How often a watcher is told unless it says otherwise, in virtual time.
 WATCH_MS: Final = 300_000
+#: What a watcher's moments are beside the beat of everything else: it shares none, so it changes no order.
+WATCH_ASIDE_S: Final = 0.000_37
 #: Told the virtual milliseconds and what was observed so far; True ends the run.
 Watch = Callable[[int, Observation], bool]
 #: Time that a new leader has before waiting tasks must be explained again.
@@ -124,7 +126,7 @@ class Run:
             world.at(at_ms, lambda chosen=chosen: self._steps(chosen))  # type: ignore[misc]  # bound per turn
         world.later(0, self._look)
         if self._watch is not None:
-            world.later(self._watch_ms, self._show)
+            self._watch_later(WATCH_ASIDE_S)
         ends = world.loop.create_task(self._end())
         await asyncio.wait({ends, self._stop}, return_when=asyncio.FIRST_COMPLETED)
 
@@ -134,7 +136,12 @@ class Run:
             if not self._stop.done():
                 self._stop.set_result(None)
             return
-        self._world.later(self._watch_ms, self._show)
+        self._watch_later()
+
+    def _watch_later(self, aside_s: float = 0.0) -> None:
+        """Turn to the watcher after its time; a run that is watched is the same as one that is not."""
+        world = self._world
+        world.loop.call_later(self._watch_ms / 1000 + aside_s, self._show, context=world.context)
 
     async def _end(self) -> None:
         await self._world.until(self._scenario.until_ms)
