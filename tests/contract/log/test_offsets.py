@@ -18,7 +18,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 async def filled(cluster, count, partitions=1):
     """A topic with numbered records, all in partition 0 unless there are more."""
-    topic = await cluster.topic(partitions=partitions)
+    topic = await cluster.topic(partitions=partitions, retention_ms="-1")
     producer = await cluster.producer()
     for number in range(count):
         await producer.send(topic, b"%d" % number, partition=number % partitions, timestamp_ms=1_000 + number)

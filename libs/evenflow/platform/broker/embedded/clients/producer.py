@@ -11,7 +11,8 @@ of aiokafka's, so that code proved here behaves the same there:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import AsyncIterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -210,6 +211,18 @@ class EmbeddedProducer:
         return futures[0]
 
     # ---- transactions
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[EmbeddedProducer]:
+        """Commit at the end of the block, abort when it raises; the error comes out, also where nobody can abort."""
+        await self.begin_transaction()
+        try:
+            yield self
+        except BaseException:
+            if self._state is not State.FATAL_ERROR:
+                await self.abort_transaction()
+            raise
+        await self.commit_transaction()
 
     async def begin_transaction(self) -> None:
         """Begin. A fenced producer may begin once more; it learns the truth at its first write."""
