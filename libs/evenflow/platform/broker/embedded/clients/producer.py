@@ -4,7 +4,7 @@ It is idempotent: each record has a sequence number in its partition. With a tra
 of aiokafka's, so that code proved here behaves the same there:
 
     ready → in transaction → ready            commit, abort
-    in transaction → abortable error → ready  a record was refused; only abort works
+    in transaction → abortable error → ready  the storage failed; only abort works
     any → fatal error                         fenced; every later call but stop is an AssertionError
 """
 
@@ -250,7 +250,10 @@ class EmbeddedProducer:
             transaction.offsets[group, topic, number] = (offset, metadata)
 
     async def commit_transaction(self) -> None:
-        """Commit: records, markers and offsets become visible together. Raises ProducerFenced, or a record's error."""
+        """Commit: records, markers and offsets become visible together. Raises ProducerFenced, or the storage's error.
+
+        A record that was refused is missing then: its future has the error, so await every send before.
+        """
         self._require_transactional()
         await give_way()
         self.log.flush()
