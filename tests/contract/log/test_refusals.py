@@ -1,4 +1,4 @@
-"""What a refused record leaves behind: the numbers of its sender have a gap then, and its partition forgives nothing."""
+"""What a refused record leaves behind: a gap in its sender's numbers, which its partition never forgives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a state topic to its end, as a new leader does: the position comes to the end, and nothing is missing then."""
+"""Reading a state topic to its end, as a new leader does: the position gets there, and nothing is missing then."""
 
 from __future__ import annotations
 

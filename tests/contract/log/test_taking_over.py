@@ -115,11 +115,15 @@ async def test_an_exception_inside_a_transaction_aborts_it(cluster):
     topic, group = await cluster.topic(), cluster.name("g")
     place = TopicPartition(topic, 0)
     producer = await cluster.producer(cluster.name("tx"))
-    with pytest.raises(RuntimeError, match="halfway"):
+
+    async def halfway():
         async with producer.transaction():
             await producer.send_and_wait(topic, b"gone", partition=0)
             await producer.send_offsets_to_transaction({place: 1}, group)
             raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        await halfway()
     async with producer.transaction():
         await producer.send_and_wait(topic, b"kept", partition=0)
     assert await cluster.values(topic, 1) == [b"kept"]

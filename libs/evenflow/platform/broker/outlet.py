@@ -113,12 +113,11 @@ class Outlet:
             raise Unavailable(f"the log did not confirm {len(records)} records: {error or 'timed out'}") from error
         await point(f"{self._runtime.name}.after-publish")
 
-
     async def _begin_anew(self) -> None:
         """Take another producer.
 
-        The number of a refused record is missing in its partition, so the log refuses whatever this producer sends there
-        from now on.
+        The number of a refused record is missing in its partition, so the log refuses whatever this producer sends
+        there from now on.
         """
         fresh, old = self._new_producer(), self._producer
         try:

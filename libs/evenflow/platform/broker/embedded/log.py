@@ -354,7 +354,7 @@ def _refusal(partition: Partition, row: LogRecord, now_ms: int) -> KafkaError | 
         return OutOfOrderSequenceNumber(f"an earlier record of this producer was refused by {partition.key}")
     if row.timestamp - now_ms > rules.ahead_ms_max:
         return InvalidTimestampError(
-            f"a record of {row.timestamp} ms is more than {rules.ahead_ms_max} ms ahead (message.timestamp.after.max.ms)"
+            f"a record of {row.timestamp} ms is over {rules.ahead_ms_max} ms ahead (message.timestamp.after.max.ms)"
         )
     if row.size > rules.message_bytes_max:
         return MessageSizeTooLargeError(

@@ -96,8 +96,8 @@ class TopicRules:
 class Partition:
     """One partition of a topic.
 
-    `sequences` has each producer's last sequence here and its offset, `gaps` the producers of which a record was refused
-    since. `open` maps open transactions to their first
+    `sequences` has each producer's last sequence here and its offset, `gaps` the producers of which a record was
+    refused since. `open` maps open transactions to their first
     offset here, oldest first. `readers` are the consumers to wake. `plain` says that no marker and no aborted record
     was ever appended, so reading needs no filter.
     """
