@@ -12,6 +12,8 @@ from typing import Final
 DAY_MS: Final = 86_400_000
 PARTITIONS: Final = 16
 MESSAGE_BYTES_MAX: Final = 1_048_576
+#: A host whose clock is fast must still be heard: by default the log refuses what is stamped an hour ahead.
+ANY_MS: Final = (1 << 63) - 1
 #: A dead letter is its record with the origin, the reason and the original headers in hexadecimal beside it.
 LETTER_BYTES_MAX: Final = MESSAGE_BYTES_MAX + 131_072
 
@@ -39,7 +41,7 @@ class Stream:
     @property
     def configs(self) -> Mapping[str, str]:
         """Topic settings by Kafka's own names."""
-        settings = {"max.message.bytes": str(self.message_bytes_max)}
+        settings = {"max.message.bytes": str(self.message_bytes_max), "message.timestamp.after.max.ms": str(ANY_MS)}
         if self.compacted:
             settings |= {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "3600000"}
         else:

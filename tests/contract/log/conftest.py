@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
 
+from evenflow.platform.broker.embedded.clients.producer import EmbeddedProducer
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
 from evenflow.platform.broker.factory import make_log, make_transport
@@ -93,6 +95,17 @@ class Cluster:
         self._clients.append(made)
         return made
 
+    async def writer(self, **settings: Any) -> Any:
+        """A started producer with settings of aiokafka's that the product leaves alone."""
+        made = self._writer(**settings)
+        await made.start()
+        self._clients.append(made)
+        return made
+
+    def _writer(self, **settings: Any) -> Any:
+        common = self.transport._common("writer")
+        return AIOKafkaProducer(**common, acks="all", enable_idempotence=True, retry_backoff_ms=5, **settings)
+
     def consumer(self, *topics: str, process: Any = None, **settings: Any) -> Any:
         """A consumer that is not started."""
         made = (process or self.transport).consumer(*topics, client_id="reader", **settings)
@@ -135,6 +148,37 @@ class Cluster:
                     return
                 await asyncio.sleep(0.005)
 
+    async def age(self, ms: int) -> None:
+        """Let what was written become older."""
+        await asyncio.sleep(ms / 1000)
+
+    async def cleaned(self, topic: str, check: Callable[[], Any]) -> None:
+        """Wait until the log's own cleaning has made something true.
+
+        Kafka never cleans the segment that is being written, and begins another only with a record: so one is written
+        again and again, under the key `tick`.
+        """
+        writer = await self.producer()
+        async with asyncio.timeout(self.settle_s):
+            while not await check():
+                await self.clean_once(topic, writer)
+
+    async def clean_once(self, topic: str, writer: Any) -> None:
+        """One chance to clean, after one tick."""
+        await asyncio.sleep(0.15)
+        await writer.send_and_wait(topic, b"tick", key=b"tick", partition=0)
+
+    async def kept(self, topic: str, isolation: str = "read_committed") -> list[tuple[int, bytes, bytes | None]]:
+        """Offset, key and value of what a topic of one partition holds up to now, without ticks."""
+        reader = await self.started(topic, isolation_level=isolation)
+        place = TopicPartition(topic, 0)
+        end, records = (await reader.end_offsets([place]))[place], []
+        async with asyncio.timeout(self.settle_s):
+            while await reader.position(place) < end:
+                records += await self.quiet(reader, 50)
+        await reader.stop()
+        return [(r.offset, r.key, r.value) for r in records if r.key != b"tick"]
+
     async def close(self) -> None:
         for client in reversed(self._clients):
             await client.stop()
@@ -157,6 +201,16 @@ class EmbeddedCluster(Cluster):
     def process(self, transaction_timeout_ms: int = 30_000) -> EmbeddedTransport:
         clock, ids = self.log.clock, CountedIds()
         return EmbeddedTransport(self.log, clock=clock, ids=ids, transaction_timeout_ms=transaction_timeout_ms)
+
+    def _writer(self, **settings: Any) -> Any:
+        return EmbeddedProducer(self.log, clock=self.log.clock, **settings)
+
+    async def age(self, ms: int) -> None:
+        self.clock.ms += ms
+
+    async def clean_once(self, topic: str, writer: Any) -> None:
+        await writer.send_and_wait(topic, b"tick", key=b"tick", partition=0)
+        await self.transport.retention.step()
 
 
 def _cluster(url: str) -> Cluster:

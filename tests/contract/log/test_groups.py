@@ -119,6 +119,33 @@ async def test_a_listener_hears_what_it_loses_and_then_what_it_gets(cluster):
     assert told.calls[-1][0] == "assigned"
 
 
+async def test_a_member_without_partitions_is_told_so_at_each_join(cluster):
+    """Proves that revoked is no sign of a loss: every join calls it, with an empty set for whoever has nothing."""
+    topic, group, told = await cluster.topic(), cluster.name("g"), Told()
+    leader = await joined(cluster, topic, group, sticky=True)
+    pump = asyncio.create_task(polling(leader))
+    await joined(cluster, topic, group, told, sticky=True)
+    await cluster.until(lambda: told.calls[-1:] == [("assigned", [])], 30)
+    before = len(told.calls)
+    await joined(cluster, topic, group, sticky=True)
+    await cluster.until(lambda: told.calls[before:] == [("revoked", []), ("assigned", [])], 30)
+    pump.cancel()
+
+
+async def test_sticky_members_keep_what_they_can(cluster):
+    """Proves that a second member takes half and that the first keeps the rest of what it had."""
+    topic, group = await cluster.topic(partitions=8), cluster.name("g")
+    first = await joined(cluster, topic, group, sticky=True)
+    pump = asyncio.create_task(polling(first))
+    second = await joined(cluster, topic, group, sticky=True)
+    await cluster.until(lambda: len(first.assignment()) == 4 == len(second.assignment()), 30)
+    kept = first.assignment()
+    third = await joined(cluster, topic, group, sticky=True)
+    await cluster.until(lambda: sorted(map(len, (first.assignment(), third.assignment()))) == [2, 3], 30)
+    assert first.assignment() <= kept
+    pump.cancel()
+
+
 async def test_what_is_revoked_may_still_be_committed_in_the_callback(cluster):
     """Proves that a member commits its last work before another one takes over, so nothing is done twice."""
     topic = await cluster.topic(partitions=2)
@@ -209,20 +236,41 @@ async def test_a_process_that_was_paused_for_long_joins_again(embedded):
     await embedded.until(lambda: reader.member_id != before and bool(reader.assignment()))
 
 
+async def silent(cluster, topic, group, told):
+    """A member that read one record and then left for not polling."""
+    interval_ms = 100 if cluster.kind == "embedded" else 3_000
+    reader = await joined(cluster, topic, group, told, max_poll_interval_ms=interval_ms)
+    (record,) = await cluster.read(reader, 1)
+    await cluster.until(lambda: told.calls[-1] == ("revoked", keys(topic, 0)), 20)
+    return reader, {TopicPartition(topic, 0): record.offset + 1}
+
+
 async def test_a_member_that_does_not_poll_leaves_and_comes_back_with_its_next_poll(cluster):
     """Proves max_poll_interval: silent work longer than it loses the partitions, and the work is done again."""
-    topic = await cluster.topic()
-    group = cluster.name("g")
-    producer = await cluster.producer()
-    await producer.send_and_wait(topic, b"slow")
-    told = Told()
-    interval_ms = 100 if cluster.kind == "embedded" else 3_000
-    slow = await joined(cluster, topic, group, told, max_poll_interval_ms=interval_ms)
-    (record,) = await cluster.read(slow, 1)
-    await cluster.until(lambda: told.calls[-1] == ("revoked", keys(topic, 0)), 20)
-    with pytest.raises(CommitFailedError):
-        await slow.commit({TopicPartition(topic, 0): record.offset + 1})
+    topic, group = await cluster.topic(), cluster.name("g")
+    await (await cluster.producer()).send_and_wait(topic, b"slow")
+    slow, _ = await silent(cluster, topic, group, Told())
     assert [r.value for r in await cluster.read(slow, 1, 30)] == [b"slow"]
+
+
+async def test_a_silent_member_cannot_commit_once_another_reads_in_its_place(cluster):
+    """Proves that slow work which somebody else does by now is refused, and is done twice."""
+    topic, group = await cluster.topic(), cluster.name("g")
+    await (await cluster.producer()).send_and_wait(topic, b"slow")
+    slow, done = await silent(cluster, topic, group, Told())
+    other = await joined(cluster, topic, group)
+    assert [r.value for r in await cluster.read(other, 1, 30)] == [b"slow"]
+    with pytest.raises(CommitFailedError):
+        await slow.commit(done)
+
+
+async def test_a_silent_member_may_commit_while_its_group_is_empty(cluster):
+    """Proves that work which nobody else took over counts, as a commit from outside does."""
+    topic, group = await cluster.topic(), cluster.name("g")
+    await (await cluster.producer()).send_and_wait(topic, b"slow")
+    slow, done = await silent(cluster, topic, group, Told())
+    await slow.commit(done)
+    assert await slow.committed(TopicPartition(topic, 0)) == 1
 
 
 async def test_a_waiting_member_is_not_silent(cluster):

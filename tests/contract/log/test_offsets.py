@@ -18,7 +18,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 async def filled(cluster, count, partitions=1):
     """A topic with numbered records, all in partition 0 unless there are more."""
-    topic = await cluster.topic(partitions=partitions)
+    topic = await cluster.topic(partitions=partitions, retention_ms="-1")
     producer = await cluster.producer()
     for number in range(count):
         await producer.send(topic, b"%d" % number, partition=number % partitions, timestamp_ms=1_000 + number)
@@ -102,6 +102,51 @@ async def test_a_seek_beyond_the_end_is_reset_by_the_rule(cluster):
     strict.seek(key, 1_000)
     with pytest.raises(OffsetOutOfRangeError):
         await cluster.read(strict, 1)
+
+
+async def test_a_position_moves_with_what_was_handed_out_whatever_becomes_of_it(cluster):
+    """Proves that a failed batch is not handed out again by itself: its reader must seek back."""
+    topic, _ = await filled(cluster, 4)
+    reader = await cluster.started(topic, group_id=cluster.name("g"))
+    key = TopicPartition(topic, 0)
+    await cluster.read(reader, 4)
+    assert await reader.position(key) == 4
+    assert await cluster.quiet(reader) == []
+    reader.seek(key, 0)
+    await reader.commit({key: 1})
+    await reader.seek_to_committed(key)
+    assert [r.value for r in await cluster.read(reader, 3)] == [b"1", b"2", b"3"]
+
+
+async def test_a_cancelled_poll_loses_no_record(cluster):
+    """Proves that waiting with a time-out around a poll is safe: every record comes out once."""
+    topic, producer = await filled(cluster, 0)
+    reader = await cluster.started(topic)
+    seen: list[int] = []
+
+    async def write():
+        for n in range(120):
+            await producer.send_and_wait(topic, b"%d" % n)
+            await asyncio.sleep(0.001)
+
+    writing = asyncio.create_task(write())
+    async with asyncio.timeout(20):
+        while len(seen) < 120:
+            try:
+                seen.append(int((await asyncio.wait_for(reader.getone(), 0.0015)).value))
+            except TimeoutError:
+                continue
+    await writing
+    assert seen == list(range(120))
+
+
+async def test_a_record_larger_than_a_fetch_is_read_all_the_same(cluster):
+    """Proves that a large record never stops its reader, and that its neighbours keep their order."""
+    topic = await cluster.topic(max_message_bytes="6000000", retention_ms="-1")
+    large = await cluster.writer(max_request_size=6_000_000)
+    for value in (b"before", b"v" * 5_000_000, b"after"):
+        await large.send_and_wait(topic, value, partition=0)
+    assert [len(v) for v in await cluster.values(topic, 3)] == [6, 5_000_000, 5]
 
 
 async def test_going_back_costs_at_least_a_millisecond(embedded):

@@ -115,19 +115,6 @@ async def test_a_record_above_the_requests_limit_is_refused_when_sent(cluster):
     await producer.send_and_wait(topic, b"v" * 1_000_000)
 
 
-async def test_a_record_above_the_topics_limit_is_refused_alone(cluster):
-    """Proves that max.message.bytes refuses one record and lets its neighbours through."""
-    topic = await cluster.topic(max_message_bytes="1000")
-    producer = await cluster.producer()
-    first = await producer.send(topic, b"a", partition=0)
-    await first
-    large = await producer.send(topic, b"v" * 2_000, partition=0)
-    with pytest.raises(MessageSizeTooLargeError):
-        await large
-    await producer.send_and_wait(topic, b"b", partition=0)
-    assert await cluster.values(topic, 2) == [b"a", b"b"]
-
-
 async def test_only_bytes_go_into_the_log(embedded):
     """Proves that a wrong type is the sender's error and spoils nobody else's batch."""
     topic = await embedded.topic()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import IllegalOperation, MessageSizeTooLargeError, ProducerFenced
+from aiokafka.errors import IllegalOperation, ProducerFenced
 
 
 async def committed_round(producer, topic, *values):
@@ -254,22 +254,6 @@ async def test_calls_out_of_place_are_refused(cluster):
     plain = await cluster.producer()
     with pytest.raises(IllegalOperation):
         await plain.begin_transaction()
-
-
-async def test_a_transaction_with_a_refused_record_can_only_be_aborted(embedded):
-    """Proves that a round never commits without one of its records."""
-    topic = await embedded.topic(max_message_bytes="500")
-    producer = await embedded.producer(embedded.name("tx"))
-    await producer.begin_transaction()
-    await producer.send_and_wait(topic, b"fits", partition=0)
-    large = await producer.send(topic, b"v" * 1_000, partition=0)
-    with pytest.raises(MessageSizeTooLargeError):
-        await producer.commit_transaction()
-    with pytest.raises(MessageSizeTooLargeError):
-        await large
-    await producer.abort_transaction()
-    await committed_round(producer, topic, b"whole")
-    assert await embedded.values(topic, 1) == [b"whole"]
 
 
 async def test_sends_that_nobody_awaited_are_in_the_commit(cluster):

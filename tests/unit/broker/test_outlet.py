@@ -66,6 +66,25 @@ def test_a_fact_that_the_log_will_never_take_does_not_stand_in_the_way() -> None
     run(story)
 
 
+def test_a_refused_fact_leaves_no_gap_that_stops_those_behind_it() -> None:
+    """The log refuses a producer's records after one that it would not take, so the line goes on with another."""
+
+    def paper(version: int, city: str = "") -> Fact:
+        body = DocumentPublished(kind="site", name="x", version=version, document={"city": city})
+        return Fact(streams.POLICIES, body, key="site/x", id=f"v{version}")
+
+    async def story(pool: Pool) -> None:
+        outlet = Outlet(pool.runtime("writer"))
+        await outlet.start()
+        await outlet.publish(paper(1))
+        with pytest.raises(MessageSizeTooLargeError):
+            await outlet.publish(paper(2, "x" * streams.MESSAGE_BYTES_MAX), paper(3))
+        await outlet.publish(paper(4))
+        assert [fact.envelope.id for fact in await pool.facts(streams.POLICIES)] == ["v1", "v3", "v4"]
+
+    run(story)
+
+
 def test_a_line_that_grows_without_end_ends_the_process() -> None:
     """Memory is bounded: beyond the bound the process ends, and its successor starts from the log."""
 

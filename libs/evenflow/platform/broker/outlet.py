@@ -6,7 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from aiokafka.errors import InvalidTimestampError, KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
+from aiokafka.errors import (
+    InvalidTimestampError,
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumber,
+)
 
 from evenflow.core.errors import Ended, Unavailable
 from evenflow.platform.broker.codec import Encoded, Fact, encode
@@ -31,9 +37,13 @@ class Outlet:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._producer: Producer = runtime.transport.producer(client_id=f"{runtime.name}-{runtime.instance}")
+        self._producer = self._new_producer()
         self._backlog: list[Encoded] = []
         self._turn = asyncio.Lock()
+
+    def _new_producer(self) -> Producer:
+        runtime = self._runtime
+        return runtime.transport.producer(client_id=f"{runtime.name}-{runtime.instance}")
 
     async def start(self) -> None:
         """Connect."""
@@ -81,14 +91,36 @@ class Outlet:
                 raise refusal
 
     async def send(self, records: Sequence[Encoded]) -> None:
-        """Write encoded records, in order within each key."""
+        """Write encoded records, in order within each key.
+
+        Raises Unavailable when it is worth trying again, and what the log says of a record that it will never take.
+        """
         point = self._runtime.point
         await point(f"{self._runtime.name}.before-publish")
         try:
             async with asyncio.timeout(PUBLISH_TIMEOUT_S):
                 await send_all(self._producer, records)
         except (TimeoutError, KafkaError) as error:
+            if isinstance(error, (*_OF_THE_RECORD, OutOfOrderSequenceNumber)):
+                await self._begin_anew()
+            if isinstance(error, OutOfOrderSequenceNumber):
+                raise Unavailable(f"the log refused an earlier record than these {len(records)}") from error
             if isinstance(error, KafkaError) and not (error.retriable or isinstance(error, KafkaTimeoutError)):
                 raise  # the client calls its time-out final; it says no more than any other
             raise Unavailable(f"the log did not confirm {len(records)} records: {error or 'timed out'}") from error
         await point(f"{self._runtime.name}.after-publish")
+
+    async def _begin_anew(self) -> None:
+        """Take another producer.
+
+        The number of a refused record is missing in its partition, so the log refuses whatever this producer sends
+        there from now on.
+        """
+        fresh, old = self._new_producer(), self._producer
+        try:
+            async with asyncio.timeout(PUBLISH_TIMEOUT_S):
+                await fresh.start()
+                self._producer = fresh
+                await old.stop()
+        except (TimeoutError, KafkaError, OSError) as error:
+            self._runtime.log.warning("producer not renewed", problem=f"{type(error).__name__}: {error}")

@@ -13,7 +13,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError, ProducerFenced, UnknownTopicOrPartitionError
+from aiokafka.errors import (
+    InvalidTimestampError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumber,
+    ProducerFenced,
+    UnknownTopicOrPartitionError,
+)
 from aiokafka.structs import RecordMetadata
 
 from evenflow.platform.broker.embedded.groups import Groups
@@ -214,6 +221,8 @@ class EmbeddedLog:
                 if not waiting.done():
                     waiting.set_exception(error)
             for row in sent:
+                if row.transaction is not None:
+                    row.transaction.failed = error
                 _fail(row, error)
             return
         for _, waiting in commits:
@@ -226,12 +235,14 @@ class EmbeddedLog:
     def append(self, rows: Sequence[LogRecord], offsets: Sequence[tuple[str, str, int, int, str]] = ()) -> None:
         """Append records over any partitions, and a group's offsets, as one atomic change.
 
-        A record that is refused (too large, fenced, without a key where one is needed) fails alone, in its future. A
-        repetition, known by its producer and sequence, appends nothing. Raises KafkaStorageError.
+        A record that is refused (too large, fenced, without a key where one is needed) fails in its future. Its number
+        is missing then, so this partition refuses every later record of its producer too, as Kafka does. A repetition,
+        known by its producer and sequence, appends nothing. Raises KafkaStorageError.
         """
         change = Change(offsets=list(offsets))
         staged: dict[Partition, list[LogRecord]] = {}
         repeated: list[tuple[LogRecord, int]] = []
+        now_ms = self.clock.now_ms()
         for row in rows:
             partition = self.topics[row.topic].partitions[row.partition]
             if row.sequence >= 0:
@@ -239,7 +250,9 @@ class EmbeddedLog:
                 if last is not None and row.sequence <= last[0]:
                     repeated.append((row, last[1] if row.sequence == last[0] else -1))
                     continue
-            if (refusal := _refusal(partition.rules, row)) is not None:
+            if (refusal := _refusal(partition, row, now_ms)) is not None:
+                if row.sequence >= 0 and row.producer_id in partition.sequences:
+                    partition.gaps[row.producer_id] = None
                 _fail(row, refusal)
                 continue
             waiting = staged.get(partition)
@@ -300,6 +313,7 @@ class EmbeddedLog:
         for topic in self.topics.values():
             for partition in topic.partitions:
                 partition.sequences.pop(producer_id, None)
+                partition.gaps.pop(producer_id, None)
 
     def wake(self, partition: Partition) -> None:
         """Let the partition's waiting readers look again."""
@@ -343,16 +357,23 @@ class EmbeddedLog:
         self.storage.close()
 
 
-def _refusal(rules: TopicRules, row: LogRecord) -> KafkaError | None:
+def _refusal(partition: Partition, row: LogRecord, now_ms: int) -> KafkaError | None:
     """Why the log can't take this record."""
+    rules = partition.rules
+    if row.transaction is not None and row.transaction.over is not None:
+        return ProducerFenced()
+    if row.sequence >= 0 and row.producer_id in partition.gaps:
+        return OutOfOrderSequenceNumber(f"an earlier record of this producer was refused by {partition.key}")
+    if row.timestamp - now_ms > rules.ahead_ms_max:
+        return InvalidTimestampError(
+            f"a record of {row.timestamp} ms is over {rules.ahead_ms_max} ms ahead (message.timestamp.after.max.ms)"
+        )
     if row.size > rules.message_bytes_max:
         return MessageSizeTooLargeError(
             f"a record of {row.size} bytes; {row.topic} takes {rules.message_bytes_max} (max.message.bytes)"
         )
     if rules.compacted and row.key is None:
         return InvalidRecordError(f"{row.topic} is compacted: every record needs a key")
-    if row.transaction is not None and row.transaction.over is not None:
-        return ProducerFenced()
     return None
 
 
@@ -370,7 +391,5 @@ def _unstage(staged: dict[Partition, list[LogRecord]]) -> None:
 
 def _fail(row: LogRecord, error: Exception) -> None:
     future, row.future = row.future, None
-    if row.transaction is not None:
-        row.transaction.failed = error
     if future is not None and not future.done():
         future.set_exception(error)

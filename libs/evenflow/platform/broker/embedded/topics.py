@@ -35,6 +35,7 @@ _KNOWN = {
     "delete.retention.ms": str(ONE_DAY_MS),
     "max.compaction.lag.ms": "9223372036854775807",
     "max.message.bytes": "1048588",
+    "message.timestamp.after.max.ms": "3600000",
     "message.timestamp.type": "CreateTime",
     "min.cleanable.dirty.ratio": "0.5",
     "min.compaction.lag.ms": "0",
@@ -55,6 +56,7 @@ class TopicRules:
     retention_ms: int
     retention_bytes: int
     message_bytes_max: int
+    ahead_ms_max: int
     tombstone_ms: int
     compaction_lag_ms: int
     dirty_ratio: float
@@ -81,6 +83,7 @@ class TopicRules:
                 retention_ms=int(merged["retention.ms"]),
                 retention_bytes=int(merged["retention.bytes"]),
                 message_bytes_max=int(merged["max.message.bytes"]),
+                ahead_ms_max=int(merged["message.timestamp.after.max.ms"]),
                 tombstone_ms=int(merged["delete.retention.ms"]),
                 compaction_lag_ms=int(merged["min.compaction.lag.ms"]),
                 dirty_ratio=float(merged["min.cleanable.dirty.ratio"]),
@@ -93,13 +96,15 @@ class TopicRules:
 class Partition:
     """One partition of a topic.
 
-    `sequences` has each producer's last sequence here and its offset. `open` maps open transactions to their first
+    `sequences` has each producer's last sequence here and its offset, `gaps` the producers of which a record was
+    refused since. `open` maps open transactions to their first
     offset here, oldest first. `readers` are the consumers to wake. `plain` says that no marker and no aborted record
     was ever appended, so reading needs no filter.
     """
 
     __slots__ = (
         "archived",
+        "gaps",
         "key",
         "next",
         "number",
@@ -129,6 +134,7 @@ class Partition:
         self.open: dict[OpenTransaction, int] = {}
         self.readers: dict[Membership, None] = {}
         self.sequences: dict[int, tuple[int, int]] = {}
+        self.gaps: dict[int, None] = {}
         self.plain = stored.next_offset == 0
 
     @property

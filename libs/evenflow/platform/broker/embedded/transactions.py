@@ -29,7 +29,8 @@ RETRY_S = 1.0
 class OpenTransaction:
     """A transaction between its first record and its end. `over` then says how it ended, and is None before.
 
-    `failed` is the error of a record that was refused: such a transaction can only be aborted.
+    `failed` is the error of a write that the storage could not take: such a transaction can only be aborted. A record
+    that was refused is told to its sender alone, as on Kafka.
     """
 
     __slots__ = ("deadline", "epoch", "failed", "offsets", "over", "partitions", "records", "transactional_id")

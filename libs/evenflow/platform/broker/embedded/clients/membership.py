@@ -181,7 +181,10 @@ class Membership(OffsetControl):
             return groups.has_members(group)
         if groups.is_current(self):
             return False
-        if not groups.is_member(self) and not self._must_join:
+        if self._must_join:
+            # It left for its silence, so it speaks for nobody: Kafka takes that while the group is empty.
+            return groups.has_members(group)
+        if not groups.is_member(self):
             self._may_fetch = False
             self.rejoin()
         return True

@@ -4,14 +4,15 @@ It is idempotent: each record has a sequence number in its partition. With a tra
 of aiokafka's, so that code proved here behaves the same there:
 
     ready → in transaction → ready            commit, abort
-    in transaction → abortable error → ready  a record was refused; only abort works
+    in transaction → abortable error → ready  the storage failed; only abort works
     any → fatal error                         fenced; every later call but stop is an AssertionError
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -262,6 +263,18 @@ class EmbeddedProducer:
 
     # ---- transactions
 
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[EmbeddedProducer]:
+        """Commit at the end of the block, abort when it raises; the error comes out, also where nobody can abort."""
+        await self.begin_transaction()
+        try:
+            yield self
+        except BaseException:
+            if self._state is not State.FATAL_ERROR:
+                await self.abort_transaction()
+            raise
+        await self.commit_transaction()
+
     async def begin_transaction(self) -> None:
         """Begin. A fenced producer may begin once more; it learns the truth at its first write."""
         self._require_transactional()
@@ -288,7 +301,10 @@ class EmbeddedProducer:
             transaction.offsets[group, topic, number] = (offset, metadata)
 
     async def commit_transaction(self) -> None:
-        """Commit: records, markers and offsets become visible together. Raises ProducerFenced, or a record's error."""
+        """Commit: records, markers and offsets become visible together. Raises ProducerFenced, or the storage's error.
+
+        A record that was refused is missing then: its future has the error, so await every send before.
+        """
         self._require_transactional()
         await give_way()
         self.log.flush()
