@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import IllegalOperation, KafkaError
 
 from evenflow.billing.account import STATE_VERSION, Account, Folded
 from evenflow.billing.settings import BillingSettings
@@ -25,7 +25,7 @@ from evenflow.events.contracts.placement import StateRecorded
 from evenflow.platform.broker.codec import Bad, Encoded, Fact, Received, decode, encode
 from evenflow.platform.broker.dead_letters import parked
 from evenflow.platform.broker.ports import Producer, Record
-from evenflow.platform.broker.transactions import STUCK
+from evenflow.platform.broker.transactions import STUCK, send_together
 from evenflow.platform.runtime import Runtime
 
 GROUP = "evenflow.billing.ledger"
@@ -33,6 +33,9 @@ POLL_MS = 1_000
 RESTORE_POLL_MS = 50
 RESTORE_MAX_S = 60.0
 PAUSE_S = 0.5
+#: What closes a partition: its fate is read again from the log. A client that broke its transaction says so by an
+#: AssertionError or an IllegalOperation, neither of which is a KafkaError.
+_CLOSES = (KafkaError, IllegalOperation, TimeoutError, Unavailable, AssertionError)
 
 
 class _Revoked(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
@@ -121,7 +124,7 @@ class Ledger:
                 try:
                     async with asyncio.timeout(self._settings.transaction_limit_s):
                         await self._take(partition, records)
-                except (KafkaError, TimeoutError, Unavailable, AssertionError) as error:
+                except _CLOSES as error:
                     self._runtime.log.warning(
                         "ledger partition reopened", partition=partition.partition, problem=f"{error!r}"
                     )
@@ -182,19 +185,19 @@ class Ledger:
         runtime = self._runtime
         now_ms = runtime.clock.now_ms()
         await producer.begin_transaction()
-        sends = []
+        records: list[Encoded] = []
         for fact in folded.facts:
             identity = f"{fact.TYPE}-{getattr(fact, 'entry', '')}"
-            r = encode(Fact(streams.BILLING, fact, id=identity), source=runtime.name, now_ms=now_ms, wire=runtime.wire)
-            sends.append(await producer.send(r.topic, value=r.value, key=r.key, headers=r.headers))
+            one = Fact(streams.BILLING, fact, id=identity)
+            records.append(encode(one, source=runtime.name, now_ms=now_ms, wire=runtime.wire))
+        records += letters
+        partitions: list[int | None] = [None] * len(records)
         for key, row in folded.rows.items():
             body = StateRecorded(state_version=STATE_VERSION, row=row) if row is not None else None
             state = Fact(streams.BILLING_STATE, body, key=key, id=f"billing-state-{partition}-{key}")
-            r = encode(state, source=runtime.name, now_ms=now_ms, wire=runtime.wire)
-            sends.append(await producer.send(r.topic, value=r.value, key=r.key, partition=partition, headers=r.headers))
-        for r in letters:
-            sends.append(await producer.send(r.topic, value=r.value, key=r.key, headers=r.headers))
-        await asyncio.gather(*sends)
+            records.append(encode(state, source=runtime.name, now_ms=now_ms, wire=runtime.wire))
+            partitions.append(partition)
+        await send_together(producer, records, partitions)
         await runtime.point("billing.before-commit")
         await producer.commit_transaction()
         await runtime.point("billing.after-commit")

@@ -32,6 +32,28 @@ ID_COUNT: Final = 2
 CLOSE_LIMIT_S: Final = 3.0
 
 
+async def send_together(
+    producer: Producer, records: Sequence[Encoded], partitions: Sequence[int | None]
+) -> list[RecordMetadata]:
+    """Send records within the open transaction, and return where each of them is; `partitions`: None = by its key.
+
+    Raises what the log answers. A fenced producer says so in the record that met the fence and refuses what is sent
+    after that with errors that say less: the fence is what is raised then.
+    """
+    pending: list[asyncio.Future[RecordMetadata]] = []
+    try:
+        for one, partition in zip(records, partitions, strict=True):
+            sent = producer.send(one.topic, value=one.value, key=one.key, headers=one.headers, partition=partition)
+            pending.append(await sent)
+        # One after the other: they are answered together, and a callback for each would cost more.
+        return [await one for one in pending]
+    except Exception:
+        for result in await asyncio.gather(*pending, return_exceptions=True):
+            if isinstance(result, ProducerFenced | InvalidProducerEpoch):
+                raise result from None
+        raise
+
+
 class Transactions:
     """The two producers of a leader. `name` is the stem of their ids, as `evenflow.placement.<pool>`."""
 
@@ -85,19 +107,7 @@ class Transactions:
     ) -> list[RecordMetadata]:
         point, name = self._runtime.point, self._runtime.name
         await producer.begin_transaction()
-        pending: list[asyncio.Future[RecordMetadata]] = []
-        try:
-            for one, partition in zip(records, partitions, strict=True):
-                sent = producer.send(one.topic, value=one.value, key=one.key, headers=one.headers, partition=partition)
-                pending.append(await sent)
-            # One after the other: they are answered together, and a callback for each would cost more.
-            written = [await one for one in pending]
-        except Exception:
-            # A fenced producer says so in the record that met the fence; what is sent after that fails otherwise.
-            for result in await asyncio.gather(*pending, return_exceptions=True):
-                if isinstance(result, ProducerFenced | InvalidProducerEpoch):
-                    raise result from None
-            raise
+        written = await send_together(producer, records, partitions)
         await point(f"{name}.before-round-commit")
         await producer.commit_transaction()
         await point(f"{name}.after-round-commit")
