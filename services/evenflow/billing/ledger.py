@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import IllegalOperation, KafkaError
 
 from evenflow.billing.account import STATE_VERSION, Account, Folded
 from evenflow.billing.settings import BillingSettings
@@ -34,6 +34,9 @@ POLL_MS = 1_000
 RESTORE_POLL_MS = 50
 RESTORE_MAX_S = 60.0
 PAUSE_S = 0.5
+#: What closes a partition: its fate is read again from the log. A client that broke its transaction says so by an
+#: AssertionError or an IllegalOperation, neither of which is a KafkaError.
+_CLOSES = (KafkaError, IllegalOperation, TimeoutError, Unavailable, AssertionError)
 
 
 class _Revoked(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
@@ -122,7 +125,7 @@ class Ledger:
                 try:
                     async with asyncio.timeout(self._settings.transaction_limit_s):
                         await self._take(partition, records)
-                except (KafkaError, TimeoutError, Unavailable, AssertionError) as error:
+                except _CLOSES as error:
                     self._runtime.log.warning(
                         "ledger partition reopened", partition=partition.partition, problem=f"{error!r}"
                     )
@@ -186,15 +189,15 @@ class Ledger:
         records: list[Encoded] = []
         for fact in folded.facts:
             identity = f"{fact.TYPE}-{getattr(fact, 'entry', '')}"
-            records.append(
-                encode(Fact(streams.BILLING, fact, id=identity), source=runtime.name, now_ms=now_ms, wire=runtime.wire)
-            )
-        partitions: list[int | None] = [None] * len(records) + [partition] * len(folded.rows) + [None] * len(letters)
+            one = Fact(streams.BILLING, fact, id=identity)
+            records.append(encode(one, source=runtime.name, now_ms=now_ms, wire=runtime.wire))
+        records += letters
+        partitions: list[int | None] = [None] * len(records)
         for key, row in folded.rows.items():
             body = StateRecorded(state_version=STATE_VERSION, row=row) if row is not None else None
             state = Fact(streams.BILLING_STATE, body, key=key, id=f"billing-state-{partition}-{key}")
             records.append(encode(state, source=runtime.name, now_ms=now_ms, wire=runtime.wire))
-        records += letters
+            partitions.append(partition)
         await send_all(producer, records, partitions)
         await runtime.point("billing.before-commit")
         await producer.commit_transaction()

@@ -156,6 +156,28 @@ def test_a_second_billing_process_takes_over_without_charging_twice() -> None:
     run(story)
 
 
+def test_a_ledger_that_lost_its_ids_takes_them_again_and_charges_once() -> None:
+    """Whoever took the ids in between shuts it out in the middle of a transaction; it reads its state anew, goes on."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("billing")
+        await pool.publish(ended("t1", use(1_000)))
+        await pool.pass_s(2)
+        for partition in range(streams.USAGE.partitions):
+            producer = pool.runtime("other").transport.producer(
+                client_id="other", transactional_id=f"evenflow.billing.{partition}"
+            )
+            await producer.start()
+            await producer.stop()
+        await pool.publish(ended("t2", use(1_000)))
+        await pool.pass_s(5)
+        assert [line.task for line in await ledger(pool, kind=EntryKind.WORK)] == ["t1", "t2"]
+        lines = [line.model_dump(mode="json") for line in await ledger(pool, queue="q")]
+        assert first_break(lines) is None
+
+    run(story)
+
+
 def test_a_crossing_is_settled_when_both_its_halves_are_known() -> None:
     """The transfer and the work may be metered in any order; the settled facts stand beside the prediction."""
     numbers: dict[str, Any] = {

@@ -63,6 +63,8 @@ class Downlink:
         """The answer as it arrives."""
         if not _is_poll(request) or response.status != 200 or not (self._active or node in self._released):
             return response
+        if self._polls.get(node, (None, None))[1] is request:
+            del self._polls[node]  # this answer takes along what is released while it is made
         told = json.loads(response.body)
         for name in _LISTS:
             passed: list[Any] = []
