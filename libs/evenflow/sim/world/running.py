@@ -25,6 +25,7 @@ from evenflow.sim.timeline import FORMAT, RunFiles, counted, final_states
 from evenflow.sim.verbs import VERBS
 from evenflow.sim.world.composition import Composition
 from evenflow.sim.world.hosting import Hosted, is_fault
+from evenflow.sim.world.records.unread import unread
 from evenflow.sim.world.world import FINE, Pace, World, secret_of, token_of
 
 #: After the last moment everything of that moment is still let through.
@@ -33,6 +34,8 @@ LAST_MOMENT_S: Final = 0.0004
 LOOK_S: Final = 1.0
 #: How often a watcher is told, in virtual time.
 WATCH_MS: Final = 300_000
+#: Time within which every group has read what was written, once all faults are over.
+READ_WITHIN_MS: Final = 10_000
 #: Told the virtual milliseconds and what was observed so far; True ends the run.
 Watch = Callable[[int, Observation], bool]
 #: Time that a new leader has before waiting tasks must be explained again.
@@ -130,6 +133,9 @@ class Run:
     async def _end(self) -> None:
         await self._world.until(self._scenario.until_ms)
         await asyncio.sleep(LAST_MOMENT_S)
+        if self._world.settled_ms is not None:
+            for text in unread(self._world.log, self._world.clock.now_ms() - READ_WITHIN_MS):
+                self._guardian.violations.append(Violation("INV10", self._world.now_ms(), text))
 
     async def _steps(self, steps: Sequence[Step]) -> None:
         """Steps of one moment, in file order."""
