@@ -36,6 +36,8 @@ LOOK_S: Final = 1.0
 WATCH_MS: Final = 300_000
 #: Time within which every group has read what was written, once all faults are over.
 READ_WITHIN_MS: Final = 10_000
+#: Time within which the checkpoints of an ended task are removed.
+CLEAN_WITHIN_MS: Final = 30_000
 #: Told the virtual milliseconds and what was observed so far; True ends the run.
 Watch = Callable[[int, Observation], bool]
 #: Time that a new leader has before waiting tasks must be explained again.
@@ -134,8 +136,14 @@ class Run:
         await self._world.until(self._scenario.until_ms)
         await asyncio.sleep(LAST_MOMENT_S)
         if self._world.settled_ms is not None:
-            for text in unread(self._world.log, self._world.clock.now_ms() - READ_WITHIN_MS):
-                self._guardian.violations.append(Violation("INV10", self._world.now_ms(), text))
+            await self._look_for_remains()
+
+    async def _look_for_remains(self) -> None:
+        """After faults are over nobody leaves records unread, and ended tasks leave nothing in the store."""
+        world = self._world
+        found = [("INV10", text) for text in unread(world.log, world.clock.now_ms() - READ_WITHIN_MS)]
+        found += [("INV4", text) for text in await world.data.remains(world.now_ms() - CLEAN_WITHIN_MS)]
+        self._guardian.violations += [Violation(name, world.now_ms(), text) for name, text in found]
 
     async def _steps(self, steps: Sequence[Step]) -> None:
         """Steps of one moment, in file order."""

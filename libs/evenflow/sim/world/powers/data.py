@@ -15,6 +15,7 @@ from evenflow.core.checkpointing.manifest import (
     write_manifest,
 )
 from evenflow.core.errors import FieldRefused
+from evenflow.core.lifecycle.task import TERMINAL
 
 if TYPE_CHECKING:
     from evenflow.sim.world.world import World
@@ -73,13 +74,32 @@ class DataPowers:
             raise FieldRefused("checkpoint.task", f"{task} has no checkpoint")
         return found[max(found)]
 
-    async def write_checkpoint(self, task: str, generation: int, progress_ms: int) -> None:
-        """A complete checkpoint under the usual name, as a stale process would write it."""
+    async def remains(self, ended_before_ms: int) -> list[str]:
+        """A line per task that ended before a moment of the run and still has checkpoints in the store."""
+        found: dict[tuple[str, str], int] = {}
+        for path in await self._world.objects.paths("checkpoints/"):
+            _, tenant, name, _ = path.split("/", 3)
+            found[tenant, name] = found.get((tenant, name), 0) + 1
+        lines = []
+        for key, count in found.items():
+            view = self._world.model.tasks.get(key)
+            last = view.history.last_ms if view is not None and view.state in TERMINAL else None
+            if last is not None and last < ended_before_ms:
+                lines.append(f"{count} objects of checkpoints of {'/'.join(key)} are left, which ended at {last} ms")
+        return lines
+
+    async def write_checkpoint(
+        self, task: str, generation: int, progress_ms: int, *, part_count: int, there_count: int
+    ) -> None:
+        """A checkpoint under the usual name, as a stale process would write it: whole, or its manifest ahead of it."""
         tenant, _, name = task.rpartition("/")
         view = self._world.model.named(task)
         number = 1 + max((entry for who, entry in self._world.model.checkpoints if who == task), default=0)
         where = folder(tenant or "default", name, generation, number)
-        data = json.dumps({"task": task, "progress_ms": progress_ms}).encode()
+        parts = {
+            f"part-{index}": json.dumps({"task": task, "progress_ms": progress_ms, "part": index}).encode()
+            for index in range(1, part_count + 1)
+        }
         manifest = Manifest(
             tenant=tenant or "default",
             task=name,
@@ -88,9 +108,10 @@ class DataPowers:
             checkpoint=number,
             progress_ms=progress_ms,
             size_bytes=0,
-            parts=(part_of("part-1", data),),
+            parts=tuple(part_of(part, data) for part, data in parts.items()),
         )
-        await self._world.objects.put(f"{where}part-1", data)
+        for part, data in list(parts.items())[:there_count]:
+            await self._world.objects.put(where + part, data)
         await self._world.objects.put(where + MANIFEST_NAME, write_manifest(manifest))
         attempt = None if view is None else view.attempts.get(generation)
         if attempt is not None:
