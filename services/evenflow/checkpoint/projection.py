@@ -95,7 +95,7 @@ class Projection:
                 del self.lost[next(iter(self.lost))]
 
     def gone(self, generation: Generation) -> None:
-        """A lost attempt's process is proven gone: what it wrote meanwhile can be looked at for the last time."""
+        """The writer of a lost generation is proven gone: what it wrote meanwhile is looked at for the last time."""
         if generation in self.lost:
             del self.lost[generation]
             self.torn[generation] = None

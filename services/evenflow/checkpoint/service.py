@@ -60,8 +60,8 @@ class Checkpoints:
         return facts
 
     def reclaimed(self, body: AttemptReclaimed) -> None:
-        """A member is proven gone: what a lost one wrote until now is swept once more."""
-        if not body.leftover:
+        """A member is proven gone: what a lost one wrote until now is swept once more. Member 0 alone writes."""
+        if not body.leftover and not body.member:
             self.projection.gone((body.tenant, body.task, body.generation))
 
     def _damaged(self, body: CheckpointDamaged, cause: Received) -> list[Fact]:

@@ -196,13 +196,14 @@ class QueueView:
 
 @dataclass(slots=True)
 class CheckpointView:
-    """One checkpoint of a task."""
+    """One checkpoint of a task; `told_ms` is when it was first heard of."""
 
     task: str
     number: int
     generation: int
     progress_ms: int
     state: str
+    told_ms: int
     history: History[str] = field(default_factory=History)
 
 

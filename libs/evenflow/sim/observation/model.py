@@ -52,7 +52,8 @@ class Observation:
         self.links: dict[str, History[str]] = {}
         self.copies: dict[str, History[str]] = {}
         self.transfers: dict[str, str] = {}
-        self.checkpoints: dict[tuple[str, int], CheckpointView] = {}
+        #: By task, generation and number: two generations may use the same number.
+        self.checkpoints: dict[tuple[str, int, int], CheckpointView] = {}
         self.alerts: dict[tuple[str, str], History[str]] = {}
         self.policy: dict[str, Any] = {}
         self.ledger: list[Row] = []

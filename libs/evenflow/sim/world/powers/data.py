@@ -94,7 +94,7 @@ class DataPowers:
         """A checkpoint under the usual name, as a stale process would write it: whole, or its manifest ahead of it."""
         tenant, _, name = task.rpartition("/")
         view = self._world.model.named(task)
-        number = 1 + max((entry for who, entry in self._world.model.checkpoints if who == task), default=0)
+        number = 1 + max((entry for who, _, entry in self._world.model.checkpoints if who == task), default=0)
         where = folder(tenant or "default", name, generation, number)
         parts = {
             f"part-{index}": json.dumps({"task": task, "progress_ms": progress_ms, "part": index}).encode()
