@@ -57,7 +57,15 @@ def matching(model: Observation, pattern: str) -> Iterator[TaskView]:
 def _at(values: Values, model: Observation, t_ms: int) -> Answer:
     task = model.named(values["task"])
     moment = None if task is None else task.history.at(t_ms)
-    return Answer(_fits(moment, values), shown(moment))
+    return _named(values, task, Answer(_fits(moment, values), shown(moment)))
+
+
+def _named(values: Values, task: TaskView | None, answer: Answer) -> Answer:
+    """The answer, given that every view showed the name as it was submitted."""
+    names = [] if task is None else list(task.names)
+    if values.get("name") is None or not answer.holds or names == [values["name"]]:
+        return answer
+    return Answer(holds=False, got={"names": names})
 
 
 def _by(values: Values, model: Observation, t_ms: int) -> Answer:
@@ -65,7 +73,7 @@ def _by(values: Values, model: Observation, t_ms: int) -> Answer:
     if task is None:
         return Answer(holds=False, got="not seen yet")
     holds = any(_fits(moment, values) for _, moment in task.history.until(t_ms))
-    return Answer(holds, shown(task.history.at(t_ms)))
+    return _named(values, task, Answer(holds, shown(task.history.at(t_ms))))
 
 
 def _check(values: Values, path: str) -> None:
@@ -89,6 +97,7 @@ TASK: Final = Expect(
             Field("is_not", _STATES, "none of these states"),
             Field("reason", _REASON, "a reason held then"),
             Field("node", kinds.PATTERN, "any member's node"),
+            Field("name", kinds.TEXT, "its name, and no other, in every record that shows one"),
         ),
         check=_check,
     ),

@@ -87,7 +87,7 @@ class AttemptView:
 
 @dataclass(slots=True)
 class TaskView:
-    """One task."""
+    """One task. `names` are all that it was shown under: more than one means that a view changed it."""
 
     tenant: str
     id: str
@@ -103,6 +103,7 @@ class TaskView:
     submitted_ms: int = 0
     cause: str | None = None
     rejected_path: str = ""
+    names: dict[str, None] = field(default_factory=dict)
     document: Mapping[str, Any] | None = None
     history: History[TaskMoment] = field(default_factory=History)
 

@@ -20,6 +20,8 @@ from evenflow.core.lifecycle.task import TERMINAL
 if TYPE_CHECKING:
     from evenflow.sim.world.world import World
 
+#: First parts of the paths that the product writes.
+_KINDS: Final = frozenset({"archive", "checkpoints", "outputs", "placement", "policies", "runs"})
 _OTHER_BYTES: Final = b"\x00damaged\x00"
 
 
@@ -75,12 +77,15 @@ class DataPowers:
         return found[max(found)]
 
     async def remains(self, ended_before_ms: int) -> list[str]:
-        """A line per task that ended before a moment of the run and still has checkpoints in the store."""
+        """What should not be in the store: objects at odd places, checkpoints of tasks that ended before a moment."""
         found: dict[tuple[str, str], int] = {}
-        for path in await self._world.objects.paths("checkpoints/"):
-            _, tenant, name, _ = path.split("/", 3)
-            found[tenant, name] = found.get((tenant, name), 0) + 1
         lines = []
+        for path in await self._world.objects.paths(""):
+            kind, *rest = path.split("/")
+            if kind not in _KINDS or not {"", ".", ".."}.isdisjoint(rest):
+                lines.append(f"object {path} lies where nothing of the product belongs")
+            elif kind == "checkpoints":
+                found[rest[0], rest[1]] = found.get((rest[0], rest[1]), 0) + 1
         for key, count in found.items():
             view = self._world.model.tasks.get(key)
             last = view.history.last_ms if view is not None and view.state in TERMINAL else None
