@@ -332,7 +332,7 @@ class Member:
         outcome = said.Outcome(
             ended_as=ended.ended_as,
             run_ms=max(0, ended.run_ms),
-            start_ms=held.start_ms,
+            start_ms=self._start_ms(ended),
             progress_ms=max(0, ended.progress_ms),
             cause=held.desired.cause if stopped else ended.cause,
             exit_code=ended.exit_code,
@@ -349,6 +349,13 @@ class Member:
         if ended.cause is Cause.DEVICE_BROKEN:
             self._means.beat_now()
         self._means.changed()
+
+    def _start_ms(self, ended: Ended) -> int:
+        """How long the start took; of one that never came to be, how long it was tried on this boot."""
+        held = self.held
+        if held.phase is not Phase.STARTING or held.boot != self._means.around.machine.boot:
+            return held.start_ms
+        return max(0, ended.at_ms - held.starting_ms - max(0, ended.run_ms))
 
     async def _free(self) -> None:
         """Prove the place free and say so; while something is left on it, hold it and look again."""

@@ -22,6 +22,8 @@ from evenflow.events.contracts.agent import NodeHeartbeat
 EXIT_REFUSED: Final = 78
 EXIT_REVOKED: Final = 77
 BEAT_RETRY_MS_MIN: Final = 200
+#: A heartbeat may hang so many times what the last one took before another is tried, when contact was lost.
+BEAT_PATIENCE: Final = 4
 
 T = TypeVar("T")
 
@@ -48,6 +50,7 @@ class Uplink:
         self._session: Session | None = None
         self._opening = asyncio.Lock()
         self._in_contact = True
+        self._beat_took_ms = 0
         self._regained = asyncio.Event()
         self._beat_now = asyncio.Event()
         self._one_by_one = 0
@@ -90,14 +93,23 @@ class Uplink:
             while due_ms <= begun_ms:  # the rhythm stays, whatever one beat took
                 due_ms += period_ms
             if not delivered:
-                retry_ms = max(BEAT_RETRY_MS_MIN, period_ms // 5)
+                retry_ms = max(BEAT_RETRY_MS_MIN, period_ms // 10)
                 due_ms = min(due_ms, around.clock.monotonic_ms() + retry_ms)
 
     async def _beat_once(self, period_ms: int) -> bool:
-        """Send one, bounded so that a hanging line costs no second heartbeat; whether it was delivered."""
+        """Send one, bounded so that a hanging line costs no second heartbeat; whether it was delivered.
+
+        Out of contact the next tries are shorter: contact that is back for a few seconds only must not be missed, and
+        the less so as every other request waits for a heartbeat to find out.
+        """
+        limit_ms = min(self._settings.request_timeout_ms, max(500, period_ms // 2))
+        if not self._in_contact:
+            limit_ms = min(limit_ms, max(500, period_ms // 5, self._beat_took_ms * BEAT_PATIENCE))
+        begun_ms = self._around.clock.monotonic_ms()
         try:
-            async with asyncio.timeout(min(self._settings.request_timeout_ms, max(500, period_ms // 2)) / 1000):
+            async with asyncio.timeout(limit_ms / 1000):
                 await self._call(self._send_heartbeat)
+            self._beat_took_ms = max(0, self._around.clock.monotonic_ms() - begun_ms)
         except (Unavailable, SessionRefused, Refused, TimeoutError) as error:
             self._in_contact = False
             self._around.log.debug("heartbeat not delivered", node=self._around.node, problem=str(error))

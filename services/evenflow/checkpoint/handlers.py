@@ -1,10 +1,10 @@
-"""What checkpoint subscribes to: receipts about saving and resuming."""
+"""What checkpoint subscribes to: receipts about saving, resuming and being gone."""
 
 from __future__ import annotations
 
 from evenflow.checkpoint.service import Checkpoints
 from evenflow.events import streams
-from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptStarted
+from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptReclaimed, AttemptStarted
 from evenflow.platform.broker.codec import Received
 from evenflow.platform.service import EventService
 
@@ -19,3 +19,5 @@ def subscribe(host: EventService, checkpoints: Checkpoints) -> None:
             await host.outlet.publish(*await checkpoints.verify(body, received))
         elif isinstance(body, AttemptStarted) and body.damaged:
             await host.outlet.publish(*checkpoints.started(body, received))
+        elif isinstance(body, AttemptReclaimed):
+            checkpoints.reclaimed(body)

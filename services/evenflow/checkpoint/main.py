@@ -20,6 +20,7 @@ def build(runtime: Runtime, settings: CheckpointSettings) -> EventService:
 
     async def prune() -> None:
         await host.outlet.publish(*await checkpoints.prune())
+        await checkpoints.sweep()
 
     host.steps = [Step("prune", settings.prune_period_ms, prune)]
     return host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from evenflow.events.contracts.checkpoint import CheckpointFact
@@ -18,3 +19,6 @@ class CheckpointStore(Protocol):
 
     async def remove(self, fact: CheckpointFact) -> None:
         """Delete a checkpoint's own folder, manifest first, whatever path its receipt named."""
+
+    async def sweep(self, tenant: str, task: str, generation: int, known: Sequence[int]) -> int:
+        """Delete what a generation left behind beside its known checkpoints; returns the number of checkpoints."""

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from evenflow.core.lifecycle.attempt import AttemptEnd
 from evenflow.events.contracts.checkpoint import CheckpointDamaged, CheckpointFact, CheckpointPruned, CheckpointVerified
-from evenflow.events.contracts.placement import TaskAssigned, TaskEnded, TaskRequeued
+from evenflow.events.contracts.placement import AttemptUse, TaskAssigned, TaskEnded, TaskRequeued
 from evenflow.platform.broker.codec import Received
 
 Key = tuple[int, int]
+#: (tenant, task, generation)
+Generation = tuple[str, str, int]
+#: Lost attempts that are remembered until their nodes say that they are gone.
+LOST_MAX = 10_000
 
 
 @dataclass(slots=True)
@@ -27,10 +32,16 @@ class TaskCheckpoints:
 
 
 class Projection:
-    """All tasks that ever saved something or still live."""
+    """All tasks that ever saved something or still live.
+
+    `torn` are generations that may have left half a checkpoint behind and were not looked at since; `lost` those whose
+    processes may still be writing where nobody can reach them.
+    """
 
     def __init__(self) -> None:
         self.tasks: dict[str, TaskCheckpoints] = {}
+        self.torn: dict[Generation, None] = {}
+        self.lost: dict[Generation, None] = {}
 
     def of(self, tenant: str, task: str) -> TaskCheckpoints:
         """A task's entry, made when needed."""
@@ -44,7 +55,10 @@ class Projection:
             case TaskRequeued(tenant=tenant, task=task, use=use):
                 entry = self.of(tenant, task)
                 entry.closed = max(entry.closed, use.attempt)
-            case TaskEnded(tenant=tenant, task=task):
+                self._close(tenant, task, use)
+            case TaskEnded(tenant=tenant, task=task, use=use):
+                if use is not None:
+                    self._close(tenant, task, use)
                 self._end(f"{tenant}/{task}")
             case CheckpointFact() as fact:
                 self.take(fact)
@@ -66,6 +80,31 @@ class Projection:
             entry.pruned = max(entry.pruned, key)
             if entry.ended and not entry.good and not entry.bad:
                 self.tasks.pop(f"{fact.tenant}/{fact.task}", None)
+
+    def _close(self, tenant: str, task: str, use: AttemptUse) -> None:
+        """An attempt that did not succeed may have been cut in the middle of a save, as may one whose save was refused.
+
+        Of the others only those are looked at that saved something: most tasks never do.
+        """
+        entry, generation = self.tasks.get(f"{tenant}/{task}"), (tenant, task, use.generation)
+        if use.end is not AttemptEnd.SUCCEEDED or (entry is not None and (entry.good or entry.bad)):
+            self.torn[generation] = None
+        if use.end is AttemptEnd.LOST:
+            self.lost[generation] = None
+            while len(self.lost) > LOST_MAX:
+                del self.lost[next(iter(self.lost))]
+
+    def gone(self, generation: Generation) -> None:
+        """The writer of a lost generation is proven gone: what it wrote meanwhile is looked at for the last time."""
+        if generation in self.lost:
+            del self.lost[generation]
+            self.torn[generation] = None
+
+    def known(self, generation: Generation) -> list[int]:
+        """Numbers of a generation's checkpoints that are good or known to be bad."""
+        tenant, task, number = generation
+        entry = self.tasks.get(f"{tenant}/{task}")
+        return [] if entry is None else [one for wrote, one in (*entry.good, *entry.bad) if wrote == number]
 
     def _end(self, key: str) -> None:
         entry = self.tasks.get(key)

@@ -1,7 +1,8 @@
-"""Checkpoint's use-cases: verify what an agent says it saved, believe agents about damage, prune."""
+"""Checkpoint's use-cases: verify what an agent says it saved, believe agents about damage, prune and sweep."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from evenflow.checkpoint.ports import CheckpointStore
@@ -10,7 +11,7 @@ from evenflow.checkpoint.settings import CheckpointSettings
 from evenflow.core.errors import Unavailable
 from evenflow.core.lifecycle.alerts import Alert
 from evenflow.events import streams
-from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptStarted
+from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptReclaimed, AttemptStarted
 from evenflow.events.contracts.checkpoint import CheckpointDamaged, CheckpointFact, CheckpointPruned, CheckpointVerified
 from evenflow.events.contracts.platform import AlertRaised
 from evenflow.platform.broker.codec import Fact, Received
@@ -58,6 +59,11 @@ class Checkpoints:
             facts += self._damaged(damaged, cause)
         return facts
 
+    def reclaimed(self, body: AttemptReclaimed) -> None:
+        """A member is proven gone: what a lost one wrote until now is swept once more. Member 0 alone writes."""
+        if not body.leftover and not body.member:
+            self.projection.gone((body.tenant, body.task, body.generation))
+
     def _damaged(self, body: CheckpointDamaged, cause: Received) -> list[Fact]:
         self.projection.take(body)
         subject = f"{body.tenant}/{body.task}/g{body.generation}/c{body.checkpoint}"
@@ -92,6 +98,19 @@ class Checkpoints:
             identity = f"pruned-{fact.tenant}/{fact.task}/g{fact.generation}/c{fact.checkpoint}"
             facts.append(Fact(streams.CHECKPOINTS, pruned, id=identity))
         return facts
+
+    async def sweep(self) -> None:
+        """Periodic: remove halves of checkpoints that closed generations left behind. Nobody ever heard of them."""
+        for generation in list(itertools.islice(self.projection.torn, self._settings.swept_count_max)):
+            tenant, task, number = generation
+            try:
+                count = await self._store.sweep(tenant, task, number, self.projection.known(generation))
+            except Unavailable as error:
+                self._runtime.log.warning("torn checkpoints not removed", problem=str(error))
+                return
+            self.projection.torn.pop(generation, None)
+            if count:
+                self._runtime.log.info("torn checkpoints removed", task=f"{tenant}/{task}", count=count)
 
 
 def _fields(body: AttemptCheckpointed | CheckpointFact) -> dict[str, Any]:

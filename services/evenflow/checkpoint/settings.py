@@ -12,3 +12,4 @@ class CheckpointSettings(Settings):
 
     kept_count: int = Field(default=3, ge=1, le=100)
     prune_period_ms: int = Field(default=10_000, ge=100, le=3_600_000)
+    swept_count_max: int = Field(default=100, ge=1, le=10_000)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from evenflow.core.checkpointing.manifest import MANIFEST_NAME, folder, problem_of, read_manifest
+from collections.abc import Sequence
+
+from evenflow.core.checkpointing.manifest import (
+    MANIFEST_NAME,
+    folder,
+    generation_folder,
+    problem_of,
+    read_manifest,
+)
 from evenflow.core.errors import FieldRefused
 from evenflow.events.contracts.checkpoint import CheckpointFact
 from evenflow.platform.runtime import Runtime
@@ -39,7 +47,19 @@ class ObjectCheckpoints:
 
     async def remove(self, fact: CheckpointFact) -> None:
         """Delete a checkpoint's own folder, manifest first, so that a half-removed one is never complete."""
-        where = folder(fact.tenant, fact.task, fact.generation, fact.checkpoint)
+        await self._clear(folder(fact.tenant, fact.task, fact.generation, fact.checkpoint))
+
+    async def sweep(self, tenant: str, task: str, generation: int, known: Sequence[int]) -> int:
+        """Delete what a generation left behind beside its known checkpoints."""
+        where = generation_folder(tenant, task, generation)
+        kept = tuple(folder(tenant, task, generation, number) for number in known)
+        torn = [path for path in await self._objects.paths(where) if not path.startswith(kept)]
+        folders = dict.fromkeys(path[: path.rindex("/") + 1] for path in torn)
+        for torn_folder in folders:
+            await self._clear(torn_folder)
+        return len(folders)
+
+    async def _clear(self, where: str) -> None:
         await self._objects.delete(where + MANIFEST_NAME)
         for path in await self._objects.paths(where):
             await self._objects.delete(path)

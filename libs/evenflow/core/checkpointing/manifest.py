@@ -48,9 +48,14 @@ def task_folder(tenant: str, task: str) -> str:
     return f"checkpoints/{tenant}/{task}/"
 
 
+def generation_folder(tenant: str, task: str, generation: int) -> str:
+    """The folder of all checkpoints that one generation wrote, ending in '/'."""
+    return f"{task_folder(tenant, task)}g{generation:06d}/"
+
+
 def folder(tenant: str, task: str, generation: int, checkpoint: int) -> str:
     """The folder of one checkpoint, ending in '/'."""
-    return f"{task_folder(tenant, task)}g{generation:06d}/c{checkpoint:06d}/"
+    return f"{generation_folder(tenant, task, generation)}c{checkpoint:06d}/"
 
 
 def part_of(name: str, data: bytes) -> ManifestPart:

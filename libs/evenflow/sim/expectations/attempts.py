@@ -121,7 +121,7 @@ RESUMES: Final = Expect(
 def _verified(values: Values, model: Observation, t_ms: int) -> Answer:
     found = sorted(
         view.progress_ms
-        for (task, _), view in model.checkpoints.items()
+        for (task, _, _), view in model.checkpoints.items()
         if task == values["task"] and view.history.at(t_ms) == "verified"
     )
     return Answer(found == sorted(values["verified"]), [progress / 1000 for progress in found])

@@ -14,9 +14,10 @@ from evenflow.sim.observation.model import Observation, Row
 from evenflow.sim.scenario import kinds
 from evenflow.sim.scenario.schema import Field, Form, Kind, Reading, Values
 
-_FIGURES: Final = ("rows", "device_seconds", "bytes", "amount")
+_FIGURES: Final = ("rows", "seconds", "device_seconds", "bytes", "amount")
 _READ: Final[dict[str, Kind]] = {
     "rows": kinds.COUNT,
+    "seconds": kinds.SECONDS,
     "device_seconds": kinds.SECONDS,
     "bytes": kinds.SIZE,
     "amount": kinds.MONEY,
@@ -30,7 +31,7 @@ def _read_tolerance(value: object, path: str, reading: Reading) -> dict[str, int
     if isinstance(value, Mapping):
         form = Form("tolerance", "by figure", tuple(Field(name, _READ[name], "may differ by") for name in _FIGURES))
         return form.read(value, path, reading, given_only=True)
-    return {name: _READ[name].read(value, path, reading) for name in ("device_seconds", "amount")} | {
+    return {name: _READ[name].read(value, path, reading) for name in ("seconds", "device_seconds", "amount")} | {
         name: int(float(str(value))) for name in ("rows", "bytes")
     }
 
@@ -46,6 +47,7 @@ _LINE: Final = Form(
         Field("queue", kinds.PATTERN, "of these queues", default="*"),
         Field("kind", kinds.choice(*(str(kind) for kind in EntryKind)), "of this kind"),
         Field("rows", kinds.COUNT, "number of entries"),
+        Field("seconds", kinds.SECONDS, "time of the entries, all kinds unless said"),
         Field("device_seconds", kinds.SECONDS, "device time; of kind work unless said"),
         Field("bytes", kinds.SIZE, "bytes; of kind transfer unless said"),
         Field("amount", kinds.MONEY, "money"),
@@ -68,11 +70,12 @@ def _selected(values: Values, model: Observation, t_ms: int) -> list[Row]:
 
 
 def figures(rows: list[Row], kind: str | None) -> dict[str, int]:
-    """What the rows come to; device time in device-milliseconds, money in micro-units."""
+    """What the rows come to; time in milliseconds, device time in device-milliseconds, money in micro-units."""
     work = [row for row in rows if row.get("kind") == (kind or "work")]
     moved = [row for row in rows if row.get("kind") == (kind or "transfer")]
     return {
         "rows": len(rows),
+        "seconds": sum(row.get("duration_ms", 0) for row in rows),
         "device_seconds": sum(row.get("device_milli_ms", 0) for row in work) // _MILLI_DEVICES,
         "bytes": sum(row.get("bytes", 0) for row in moved),
         "amount": sum(row.get("amount_micro", 0) for row in rows),
@@ -90,7 +93,7 @@ def _ledger(values: Values, model: Observation, t_ms: int) -> Answer:
 def _shown(name: str, value: int) -> Any:
     if name == "amount":
         return f"-{money_text(-value)}" if value < 0 else money_text(value)
-    return value / 1000 if name == "device_seconds" else value
+    return value / 1000 if name in ("seconds", "device_seconds") else value
 
 
 LEDGER: Final = Expect(

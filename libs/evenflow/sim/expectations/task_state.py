@@ -1,4 +1,4 @@
-"""`{at, task, is, is_not, reason, node}` and `{all, are}`: states of tasks."""
+"""`{at, task, is, is_not, reason, node}` and `{all, are, reason, node, min, max}`: states of tasks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, Final
 from evenflow.core.errors import FieldRefused
 from evenflow.core.lifecycle.reasons import Reason
 from evenflow.core.lifecycle.task import TaskState
+from evenflow.sim.expectations.attempts import within
 from evenflow.sim.expectations.form import AT, BY, Answer, Expect, one_moment
-from evenflow.sim.observation.entities import TaskMoment
+from evenflow.sim.observation.entities import TaskMoment, TaskView
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.scenario import kinds
 from evenflow.sim.scenario.schema import Field, Form, Values
@@ -46,7 +47,7 @@ def shown(moment: TaskMoment | None) -> Any:
     return found
 
 
-def matching(model: Observation, pattern: str) -> Iterator[Any]:
+def matching(model: Observation, pattern: str) -> Iterator[TaskView]:
     """Tasks whose shown name fits a pattern, in order of first sight."""
     for task in model.tasks.values():
         if task.id and fnmatchcase(task.shown, pattern):
@@ -56,7 +57,15 @@ def matching(model: Observation, pattern: str) -> Iterator[Any]:
 def _at(values: Values, model: Observation, t_ms: int) -> Answer:
     task = model.named(values["task"])
     moment = None if task is None else task.history.at(t_ms)
-    return Answer(_fits(moment, values), shown(moment))
+    return _named(values, task, Answer(_fits(moment, values), shown(moment)))
+
+
+def _named(values: Values, task: TaskView | None, answer: Answer) -> Answer:
+    """The answer, given that every view showed the name as it was submitted."""
+    names = [] if task is None else list(task.names)
+    if values.get("name") is None or not answer.holds or names == [values["name"]]:
+        return answer
+    return Answer(holds=False, got={"names": names})
 
 
 def _by(values: Values, model: Observation, t_ms: int) -> Answer:
@@ -64,7 +73,7 @@ def _by(values: Values, model: Observation, t_ms: int) -> Answer:
     if task is None:
         return Answer(holds=False, got="not seen yet")
     holds = any(_fits(moment, values) for _, moment in task.history.until(t_ms))
-    return Answer(holds, shown(task.history.at(t_ms)))
+    return _named(values, task, Answer(holds, shown(task.history.at(t_ms))))
 
 
 def _check(values: Values, path: str) -> None:
@@ -88,6 +97,7 @@ TASK: Final = Expect(
             Field("is_not", _STATES, "none of these states"),
             Field("reason", _REASON, "a reason held then"),
             Field("node", kinds.PATTERN, "any member's node"),
+            Field("name", kinds.TEXT, "its name, and no other, in every record that shows one"),
         ),
         check=_check,
     ),
@@ -97,26 +107,33 @@ TASK: Final = Expect(
 
 
 def _all_at(values: Values, model: Observation, t_ms: int) -> Answer:
-    wanted = {"is": values["are"]}
-    found = {task.shown: task.history.at(t_ms) for task in matching(model, values["all"])}
-    wrong = {name: shown(moment) for name, moment in found.items() if not _fits(moment, wanted)}
-    return Answer(bool(found) and not wrong, wrong or ("no such task" if not found else "all"))
+    tasks = list(matching(model, values["all"]))
+    fit = [task.shown for task in tasks if _fits(task.history.at(t_ms), _wanted(values))]
+    return _all(values, tasks, fit, t_ms)
 
 
 def _all_by(values: Values, model: Observation, t_ms: int) -> Answer:
-    wanted = {"is": values["are"]}
     tasks = list(matching(model, values["all"]))
-    wrong = {
-        task.shown: shown(task.history.at(t_ms))
-        for task in tasks
-        if not any(_fits(moment, wanted) for _, moment in task.history.until(t_ms))
-    }
+    wanted = _wanted(values)
+    fit = [task.shown for task in tasks if any(_fits(moment, wanted) for _, moment in task.history.until(t_ms))]
+    return _all(values, tasks, fit, t_ms)
+
+
+def _wanted(values: Values) -> dict[str, Any]:
+    return {"is": values["are"], "reason": values.get("reason"), "node": values.get("node")}
+
+
+def _all(values: Values, tasks: list[TaskView], fit: list[str], t_ms: int) -> Answer:
+    """Every task must fit, unless it is said how many."""
+    wrong = {task.shown: shown(task.history.at(t_ms)) for task in tasks if task.shown not in fit}
+    if values.get("min") is not None or values.get("max") is not None:
+        return Answer(within(len(fit), values.get("min"), values.get("max")), {"fit": fit, "others": wrong})
     return Answer(bool(tasks) and not wrong, wrong or ("no such task" if not tasks else "all"))
 
 
 ALL: Final = Expect(
     "all",
-    "every task whose id fits a pattern, and there is one",
+    "every task whose id fits a pattern, and there is one; or so many of them",
     (("all",),),
     Form(
         "all expectation",
@@ -126,6 +143,10 @@ ALL: Final = Expect(
             BY,
             Field("all", kinds.PATTERN, "ids", required=True),
             Field("are", _STATES, "one of these states", required=True),
+            Field("reason", _REASON, "a reason held then"),
+            Field("node", kinds.PATTERN, "any member's node"),
+            Field("min", kinds.COUNT, "at least so many of them, instead of all"),
+            Field("max", kinds.COUNT, "at most so many of them"),
         ),
         check=one_moment,
     ),

@@ -1,4 +1,7 @@
-"""INV8 progress: saved progress never goes back, starts are bounded, no satisfiable task waits for ever."""
+"""INV8 progress: saved progress never goes back, starts are bounded, no satisfiable task waits for ever.
+
+Generations are never mixed: what a lost one saved after its loss is no restore point of a later one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Final
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.lifecycle.task import TERMINAL
 from evenflow.sim.invariants.invariant import attempt_of
+from evenflow.sim.observation.entities import AttemptView, TaskView
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
 
@@ -43,6 +47,7 @@ class Progress:
         if record.type == EventType.TASK_ASSIGNED and (found := attempt_of(model, record)) is not None:
             if len(found[0].attempts) == ATTEMPTS_MAX:
                 yield f"{found[0].shown} was tried {ATTEMPTS_MAX} times"
+            yield from _restore_points(model, found[0], found[1])
         elif record.type == EventType.ATTEMPT_STARTED and (found := attempt_of(model, record)) is not None:
             yield from self._started(model, record)
 
@@ -68,5 +73,20 @@ class Progress:
                 yield f"{task.shown} is still {task.state} with reasons {list(task.reasons)}"
 
 
+def _restore_points(model: Observation, task: TaskView, attempt: AttemptView) -> Iterator[str]:
+    """What an attempt may resume from: newest generation first, nothing that a lost one told of after its loss."""
+    newest = attempt.generation
+    for point in attempt.resume:
+        generation, number = int(point.get("generation", 0)), int(point.get("checkpoint", 0))
+        name = f"attempt {attempt.number} of {task.shown} may resume from g{generation}/c{number}"
+        if generation > newest or generation >= attempt.generation:
+            yield f"{name}, which does not come before g{newest}"
+        newest = generation
+        writer, view = task.attempts.get(generation), model.checkpoints.get((task.shown, generation, number))
+        lost_ms = writer.ended_ms if writer is not None and writer.end == "lost" else None
+        if lost_ms is not None and view is not None and view.told_ms > lost_ms:
+            yield f"{name}, told of at {view.told_ms} ms by an attempt that was lost at {lost_ms} ms"
+
+
 def _damaged(model: Observation, task: str) -> bool:
-    return any(view.state == "damaged" for (name, _), view in model.checkpoints.items() if name == task)
+    return any(view.state == "damaged" for (name, _, _), view in model.checkpoints.items() if name == task)

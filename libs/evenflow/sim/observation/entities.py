@@ -87,7 +87,7 @@ class AttemptView:
 
 @dataclass(slots=True)
 class TaskView:
-    """One task."""
+    """One task. `names` are all that it was shown under: more than one means that a view changed it."""
 
     tenant: str
     id: str
@@ -103,6 +103,7 @@ class TaskView:
     submitted_ms: int = 0
     cause: str | None = None
     rejected_path: str = ""
+    names: dict[str, None] = field(default_factory=dict)
     document: Mapping[str, Any] | None = None
     history: History[TaskMoment] = field(default_factory=History)
 
@@ -196,13 +197,14 @@ class QueueView:
 
 @dataclass(slots=True)
 class CheckpointView:
-    """One checkpoint of a task."""
+    """One checkpoint of a task; `told_ms` is when it was first heard of."""
 
     task: str
     number: int
     generation: int
     progress_ms: int
     state: str
+    told_ms: int
     history: History[str] = field(default_factory=History)
 
 

@@ -36,6 +36,11 @@ class History(Generic[_Moment]):
         """The newest value."""
         return self._values[-1] if self._values else None
 
+    @property
+    def last_ms(self) -> int | None:
+        """Since when the newest value holds."""
+        return self._times[-1] if self._times else None
+
     def until(self, t_ms: int) -> Iterator[tuple[int, _Moment]]:
         """Every value entered at or before t_ms, with its time."""
         for time, value in zip(self._times, self._values, strict=True):

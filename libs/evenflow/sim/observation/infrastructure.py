@@ -164,18 +164,18 @@ def _checkpoint(state: str) -> Callable[[Observation, Seen], None]:
         body = record.body
         task = shown_id(str(body.get("tenant", "default")), str(body.get("task", "")))
         number = int(body.get("checkpoint", 0))
-        view = model.checkpoints.get((task, number))
+        generation = int(body.get("generation", 0))
+        view = model.checkpoints.get((task, generation, number))
         if view is None:
-            progress = int(body.get("progress_ms", 0))
-            view = CheckpointView(task, number, int(body.get("generation", 0)), progress, "")
-            model.checkpoints[task, number] = view
+            view = CheckpointView(task, number, generation, int(body.get("progress_ms", 0)), "", model.now_ms)
+            model.checkpoints[task, generation, number] = view
         if state == "written" and view.state:
             return
         before, view.state = view.state, view.state if state == "replicated" else state
         view.history.note(model.now_ms, view.state)
         model.change(
             "checkpoint",
-            f"{task}/{number}",
+            f"{task}/g{generation}/c{number}",
             before or None,
             state,
             progress_ms=view.progress_ms,

@@ -55,6 +55,7 @@ def _queued(model: Observation, record: Seen) -> None:
         return
     task.submitted_ms = submitted_ms
     task.queue = str(record.body.get("queue", ""))
+    task.names[str(record.body.get("name", ""))] = None
     details = list(record.body.get("reasons", ()))
     task.reasons = tuple(dict.fromkeys(str(detail.get("reason")) for detail in details))
     if task.state is not TaskState.QUEUED:
@@ -214,6 +215,7 @@ def _desired(model: Observation, record: Seen) -> None:
     task = _body_task(model, record)
     if body.get("specification"):
         task.document = body["specification"]
+        task.names[str(body["specification"].get("name", ""))] = None
     if body.get("wish") not in ("stop", "reclaim"):
         return
     attempt = task.current

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evenflow.platform.broker.dead_letters import ERROR, ORIGIN
 from evenflow.sim.observation import infrastructure, lives, money
 from evenflow.sim.observation.entities import (
     DIMENSIONS,
@@ -51,7 +52,8 @@ class Observation:
         self.links: dict[str, History[str]] = {}
         self.copies: dict[str, History[str]] = {}
         self.transfers: dict[str, str] = {}
-        self.checkpoints: dict[tuple[str, int], CheckpointView] = {}
+        #: By task, generation and number: two generations may use the same number.
+        self.checkpoints: dict[tuple[str, int, int], CheckpointView] = {}
         self.alerts: dict[tuple[str, str], History[str]] = {}
         self.policy: dict[str, Any] = {}
         self.ledger: list[Row] = []
@@ -77,6 +79,8 @@ class Observation:
         self.record_count += 1
         if record.topic.endswith(DEAD_LETTERS):
             self.count("parked")
+            if not record.header(ORIGIN) or not record.header(ERROR):
+                self.impossible("INV9", f"a record was parked on {record.topic} without its origin or its reason")
             return
         if record.id and record.id in self.forged:
             return

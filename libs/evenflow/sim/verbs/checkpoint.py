@@ -16,6 +16,8 @@ _WRITE: Final = Form(
     (
         Field("generation", kinds.integer(1, 1_000_000), "generation of the writer", required=True),
         Field("progress_s", kinds.SECONDS, "work that it claims to hold", required=True),
+        Field("parts", kinds.integer(1, 10_000), "parts that its manifest names", default=1),
+        Field("there", kinds.integer(0, 10_000), "parts that are really there, from the first; all unless said"),
     ),
 )
 
@@ -42,7 +44,11 @@ _FORM: Final = Form(
 async def _act(stage: Stage, values: dict[str, Any]) -> None:
     if values["write"] is not None:
         write = values["write"]
-        await stage.data.write_checkpoint(values["task"], write["generation"], write["progress_s"])
+        parts = write["parts"]
+        there = parts if write["there"] is None else min(parts, write["there"])
+        await stage.data.write_checkpoint(
+            values["task"], write["generation"], write["progress_s"], part_count=parts, there_count=there
+        )
     else:
         part = values["damage"] or 0
         await stage.data.damage_checkpoint(values["task"], part, truncate=bool(values["truncate"]))

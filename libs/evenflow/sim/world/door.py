@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from evenflow.core.errors import FieldRefused
 from evenflow.core.lifecycle.event_types import EventType
@@ -116,6 +116,8 @@ class LogDoor:
                 await self._producer.send_and_wait(
                     record.topic, record.value, None if keyless else record.key, headers=record.headers
                 )
+            except MessageSizeTooLargeError as error:
+                raise FieldRefused("value", f"is too large for the log: {error}") from None
             except KafkaError as error:
                 if not error.retriable:
                     raise

@@ -25,6 +25,7 @@ from evenflow.sim.timeline import FORMAT, RunFiles, counted, final_states
 from evenflow.sim.verbs import VERBS
 from evenflow.sim.world.composition import Composition
 from evenflow.sim.world.hosting import Hosted, is_fault
+from evenflow.sim.world.records.unread import unread
 from evenflow.sim.world.world import FINE, Pace, World, secret_of, token_of
 
 #: After the last moment everything of that moment is still let through.
@@ -35,6 +36,10 @@ LOOK_S: Final = 1.0
 WATCH_MS: Final = 300_000
 #: What a watcher's moments are beside the beat of everything else: it shares none, so it changes no order.
 WATCH_ASIDE_S: Final = 0.000_37
+#: Time within which every group has read what was written, once all faults are over.
+READ_WITHIN_MS: Final = 10_000
+#: Time within which the checkpoints of an ended task are removed.
+CLEAN_WITHIN_MS: Final = 30_000
 #: Told the virtual milliseconds and what was observed so far; True ends the run.
 Watch = Callable[[int, Observation], bool]
 #: Time that a new leader has before waiting tasks must be explained again.
@@ -146,6 +151,15 @@ class Run:
     async def _end(self) -> None:
         await self._world.until(self._scenario.until_ms)
         await asyncio.sleep(LAST_MOMENT_S)
+        if self._world.settled_ms is not None:
+            await self._look_for_remains()
+
+    async def _look_for_remains(self) -> None:
+        """After faults are over nobody leaves records unread, and ended tasks leave nothing in the store."""
+        world = self._world
+        found = [("INV10", text) for text in unread(world.log, world.clock.now_ms() - READ_WITHIN_MS)]
+        found += [("INV4", text) for text in await world.data.remains(world.now_ms() - CLEAN_WITHIN_MS)]
+        self._guardian.violations += [Violation(name, world.now_ms(), text) for name, text in found]
 
     async def _steps(self, steps: Sequence[Step]) -> None:
         """Steps of one moment, in file order."""

@@ -115,7 +115,10 @@ def release(draft: Draft, row: TaskRow, attempt: int, member: MemberRow) -> None
         member.held = False
         draft.frees = True
         draft.unwant(row, attempt, member)
+    emptied = any(hold.counted and not hold.member.held for hold in row.holds)
     row.holds = [hold for hold in row.holds if hold.member.held]
+    if emptied and row.state is TaskState.QUEUED:
+        row.queued_ms = draft.now_ms
     if row.current is None and not row.holds:
         draft.clear_task_alerts(row, [Alert.TASK_STUCK])
 

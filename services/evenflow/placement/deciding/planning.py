@@ -193,7 +193,7 @@ def _assign(draft: Draft, placement: Placement) -> None:
         number=number,
         epoch=draft.epoch,
         assigned_ms=draft.now_ms,
-        wait_ms=max(0, draft.now_ms - row.queued_ms),
+        wait_ms=0 if any(hold.counted for hold in row.holds) else max(0, draft.now_ms - row.queued_ms),
         members=members,
         ready_due_ms=draft.now_ms + patience_ms + demand.task.ready_timeout_ms,
         resume=row.checkpoints,

@@ -105,7 +105,8 @@ class HoldRow:
 class TaskRow:
     """One task. An ended one keeps its id, digest and state, and whatever its members still hold.
 
-    `specification` is the document as JSON bytes, `task` what the door made of it (None once ended).
+    `specification` is the document as JSON bytes, `task` what the door made of it (None once ended). `queued_ms`: since
+    when it waits with an empty hand: what an earlier attempt takes to empty its place is a stop, not a wait.
     """
 
     tenant: str

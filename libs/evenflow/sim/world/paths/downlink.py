@@ -77,7 +77,7 @@ class Downlink:
 
     def _treat(self, node: str, name: str, entry: Any) -> list[Any]:
         for active in self._active:
-            if active.left == 0 or not _matches(active.rule, name, entry):
+            if active.left == 0 or not _matches(active.rule, node, name, entry):
                 continue
             if active.left is not None:
                 active.left -= 1
@@ -139,10 +139,10 @@ def _is_poll(request: HttpRequest) -> bool:
     return request.method == "GET" and urlsplit(request.target).path.endswith("/desired")
 
 
-def _matches(rule: DeliveryRule, name: str, entry: Mapping[str, Any]) -> bool:
+def _matches(rule: DeliveryRule, node: str, name: str, entry: Mapping[str, Any]) -> bool:
     if _LISTS[name] != rule.topic:
         return False
     body = entry.get("desired" if name == "items" else "body") or {}
     kind = str(EventType.ATTEMPT_DESIRED) if name == "items" else entry.get("type")
-    known = {**body, "type": kind, "id": entry.get("id"), "key": entry.get("key")}
+    known = {**body, "node": node, "type": kind, "id": entry.get("id"), "key": entry.get("key")}
     return all(known.get(field_name) == wanted for field_name, wanted in rule.match.items())

@@ -15,10 +15,13 @@ from evenflow.core.checkpointing.manifest import (
     write_manifest,
 )
 from evenflow.core.errors import FieldRefused
+from evenflow.core.lifecycle.task import TERMINAL
 
 if TYPE_CHECKING:
     from evenflow.sim.world.world import World
 
+#: First parts of the paths that the product writes.
+_KINDS: Final = frozenset({"archive", "checkpoints", "outputs", "placement", "policies", "runs"})
 _OTHER_BYTES: Final = b"\x00damaged\x00"
 
 
@@ -73,13 +76,35 @@ class DataPowers:
             raise FieldRefused("checkpoint.task", f"{task} has no checkpoint")
         return found[max(found)]
 
-    async def write_checkpoint(self, task: str, generation: int, progress_ms: int) -> None:
-        """A complete checkpoint under the usual name, as a stale process would write it."""
+    async def remains(self, ended_before_ms: int) -> list[str]:
+        """What should not be in the store: objects at odd places, checkpoints of tasks that ended before a moment."""
+        found: dict[tuple[str, str], int] = {}
+        lines = []
+        for path in await self._world.objects.paths(""):
+            kind, *rest = path.split("/")
+            if kind not in _KINDS or not {"", ".", ".."}.isdisjoint(rest):
+                lines.append(f"object {path} lies where nothing of the product belongs")
+            elif kind == "checkpoints":
+                found[rest[0], rest[1]] = found.get((rest[0], rest[1]), 0) + 1
+        for key, count in found.items():
+            view = self._world.model.tasks.get(key)
+            last = view.history.last_ms if view is not None and view.state in TERMINAL else None
+            if last is not None and last < ended_before_ms:
+                lines.append(f"{count} objects of checkpoints of {'/'.join(key)} are left, which ended at {last} ms")
+        return lines
+
+    async def write_checkpoint(
+        self, task: str, generation: int, progress_ms: int, *, part_count: int, there_count: int
+    ) -> None:
+        """A checkpoint under the usual name, as a stale process would write it: whole, or its manifest ahead of it."""
         tenant, _, name = task.rpartition("/")
         view = self._world.model.named(task)
-        number = 1 + max((entry for who, entry in self._world.model.checkpoints if who == task), default=0)
+        number = 1 + max((entry for who, _, entry in self._world.model.checkpoints if who == task), default=0)
         where = folder(tenant or "default", name, generation, number)
-        data = json.dumps({"task": task, "progress_ms": progress_ms}).encode()
+        parts = {
+            f"part-{index}": json.dumps({"task": task, "progress_ms": progress_ms, "part": index}).encode()
+            for index in range(1, part_count + 1)
+        }
         manifest = Manifest(
             tenant=tenant or "default",
             task=name,
@@ -88,9 +113,10 @@ class DataPowers:
             checkpoint=number,
             progress_ms=progress_ms,
             size_bytes=0,
-            parts=(part_of("part-1", data),),
+            parts=tuple(part_of(part, data) for part, data in parts.items()),
         )
-        await self._world.objects.put(f"{where}part-1", data)
+        for part, data in list(parts.items())[:there_count]:
+            await self._world.objects.put(where + part, data)
         await self._world.objects.put(where + MANIFEST_NAME, write_manifest(manifest))
         attempt = None if view is None else view.attempts.get(generation)
         if attempt is not None:
