@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from evenflow.agent.journal import Held, Outgoing
 from evenflow.agent.ports import Session, Surroundings
+from evenflow.core.units import QUANTITY_MAX
 from evenflow.events import streams
 from evenflow.events.contract import Contract
 from evenflow.events.contracts.agent import AttemptReclaimed, NodeHeartbeat, Outcome, Receipt
@@ -79,7 +80,7 @@ class Speaker:
             outcome=outcome,
             leftover=leftover,
             site=place.site,
-            device_milli=sum(share.milli for share in place.devices),
+            device_milli=min(QUANTITY_MAX, sum(share.milli for share in place.devices)),
             cpu_milli=place.cpu_milli,
             price_per_hour_micro=place.price_per_hour_micro,
             cpu_price_per_hour_micro=place.cpu_price_per_hour_micro,

@@ -20,7 +20,7 @@ from evenflow.agent.settings import AgentSettings
 from evenflow.agent.staging import Staging
 from evenflow.agent.uplink import Uplink
 from evenflow.core.demand.task import Task
-from evenflow.core.errors import Ended, FieldRefused
+from evenflow.core.errors import Ended, FieldRefused, Refused
 from evenflow.core.lifecycle.attempt import Wish
 from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.node import DeviceState
@@ -161,7 +161,24 @@ class AgentService:
         ]
         held = [member.held.summary() for member in self.members.values()]
         for action in reconcile(wanted, held, self._newest, complete=self._complete):
-            await self._act(action)
+            try:
+                await self._act(action)
+            except (Refused, ValueError) as error:
+                self._set_aside(action, error)
+
+    def _set_aside(self, action: Action, error: Exception) -> None:
+        """A wish that can't be followed, whatever is in it, keeps the node from nothing else; it is told once."""
+        problem = " ".join(str(error).split())[:500]
+        if self._first_time((action.key, 0, problem)):
+            self._around.log.error("wish set aside", node=self._around.node, run=action.key, problem=problem)
+
+    def _first_time(self, mark: tuple[str, int, str]) -> bool:
+        if mark in self._refused:
+            return False
+        while len(self._refused) >= REFUSED_REMEMBERED_MAX:
+            del self._refused[next(iter(self._refused))]
+        self._refused[mark] = None
+        return True
 
     async def _act(self, action: Action) -> None:
         item = self._desired.get(action.key)
@@ -263,11 +280,8 @@ class AgentService:
         """Say once why a wish is not followed."""
         desired = item.desired
         mark = (item.key, desired.epoch if desired is not None else 0, reason)
-        if desired is None or mark in self._refused:
+        if desired is None or not self._first_time(mark):
             return
-        while len(self._refused) >= REFUSED_REMEMBERED_MAX:
-            del self._refused[next(iter(self._refused))]
-        self._refused[mark] = None
         receipt = self._speaker.receipt(AttemptRefused, desired, reason=reason[:1000])
         await self._speaker.commit(Statement(receipt, item.id, item.correlation_id))
 

@@ -24,10 +24,11 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class Folded:
-    """The result of a batch: facts in order, and rows by key (None = forget)."""
+    """The result of a batch: facts in order, rows by key (None = forget), problems by the index of what is refused."""
 
     facts: list[Contract] = field(default_factory=list)
     rows: dict[str, Row | None] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
 
 
 class Account:
@@ -56,26 +57,61 @@ class Account:
     def fold(
         self, usage: Sequence[UsageMeasured], policy: Policy, policy_hash: str, *, next_offset: int, now_ms: int
     ) -> Folded:
-        """Entries for a batch of usage. Usage whose entry exists already is a repeat and changes nothing."""
+        """Entries for a batch of usage. Usage whose entry exists already is a repeat and changes nothing.
+
+        Usage whose figures lead beyond what an entry or a balance can hold changes nothing either: it is in `refused`.
+        """
         out = Folded()
+        for index, one in enumerate(usage):
+            step = Folded()
 
-        def row_of(key: str) -> Row | None:
-            return out.rows[key] if key in out.rows else self.rows.get(key)
+            def row_of(key: str, step: Folded = step) -> Row | None:
+                return next((rows[key] for rows in (step.rows, out.rows, self.rows) if key in rows), None)
 
-        for one in usage:
             if row_of(f"entry/{one.entry}") is not None:
                 continue
-            out.rows[f"entry/{one.entry}"] = {}
-            entry = _charge(one, row_of(f"queue/{one.queue}"), policy, policy_hash, now_ms=now_ms)
-            out.facts.append(entry)
-            out.rows[f"queue/{one.queue}"] = {
-                "number": entry.number,
-                "balance_micro": entry.balance_micro,
-                "hash": entry.hash,
-            }
-            _settle(one, entry.amount_micro, row_of, out)
+            try:
+                _enter(one, policy, policy_hash, row_of, step, now_ms)
+            except (ValueError, ArithmeticError) as error:
+                out.refused[index] = " ".join(str(error).split())
+            else:
+                out.facts += step.facts
+                out.rows |= step.rows
         out.rows["offset"] = {"next": next_offset}
         return out
+
+
+def checked(key: str, row: Row) -> Row:
+    """A row as it was written here. Raises ValueError for one that no ledger wrote: money is not guessed."""
+    wanted: dict[str, type] = {}
+    if key == "offset":
+        wanted = {"next": int}
+    elif key.startswith("queue/"):
+        wanted = {"number": int, "balance_micro": int, "hash": str}
+    for name, kind in wanted.items():
+        if type(row.get(name)) is not kind:
+            raise ValueError(f"{name} is {row.get(name)!r:.80}")
+    return row
+
+
+def _enter(
+    one: UsageMeasured,
+    policy: Policy,
+    policy_hash: str,
+    row_of: Callable[[str], Row | None],
+    out: Folded,
+    now_ms: int,
+) -> None:
+    """One use of the pool: its entry, its queue's new balance, and what it says of a crossing."""
+    out.rows[f"entry/{one.entry}"] = {}
+    entry = _charge(one, row_of(f"queue/{one.queue}"), policy, policy_hash, now_ms=now_ms)
+    out.facts.append(entry)
+    out.rows[f"queue/{one.queue}"] = {
+        "number": entry.number,
+        "balance_micro": entry.balance_micro,
+        "hash": entry.hash,
+    }
+    _settle(one, entry.amount_micro, row_of, out)
 
 
 def _charge(one: UsageMeasured, last: Row | None, policy: Policy, policy_hash: str, *, now_ms: int) -> ChargeRecorded:

@@ -15,7 +15,7 @@ from typing import Any
 from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import IllegalOperation, KafkaError
 
-from evenflow.billing.account import STATE_VERSION, Account, Folded
+from evenflow.billing.account import STATE_VERSION, Account, Folded, checked
 from evenflow.billing.settings import BillingSettings
 from evenflow.core.errors import Ended, Unavailable
 from evenflow.core.placement.policy import Policy
@@ -149,31 +149,35 @@ class Ledger:
                 self._open[partition.partition] = held
                 return
             self._open[partition.partition] = held
-        usage: list[UsageMeasured] = []
+        usage: list[tuple[Record, UsageMeasured]] = []
         letters: list[Encoded] = []
         runtime = self._runtime
         for record in records:
             received = decode(record, streams.USAGE)
             if isinstance(received, Bad):
-                letters.append(
-                    parked(
-                        record,
-                        code=received.code,
-                        problem=received.problem,
-                        service=runtime.name,
-                        now_ms=runtime.clock.now_ms(),
-                    )
-                )
+                letters.append(self._letter(received))
             elif isinstance(received.body, UsageMeasured):
-                usage.append(received.body)
+                usage.append((record, received.body))
         policy, policy_hash = self._policy()
         folded = held.account.fold(
-            usage, policy, policy_hash, next_offset=records[-1].offset + 1, now_ms=runtime.clock.now_ms()
+            [body for _, body in usage],
+            policy,
+            policy_hash,
+            next_offset=records[-1].offset + 1,
+            now_ms=runtime.clock.now_ms(),
         )
+        letters += [self._letter(Bad(usage[index][0], "refused", why)) for index, why in folded.refused.items()]
         await self._commit(held.producer, partition.partition, folded, letters)
         for key, row in folded.rows.items():
             held.account.apply(key, row)
         await self._show_progress(partition, records[-1].offset + 1)
+
+    def _letter(self, bad: Bad) -> Encoded:
+        """A dead letter, written in the transaction of its batch."""
+        runtime = self._runtime
+        return parked(
+            bad.record, code=bad.code, problem=bad.problem, service=runtime.name, now_ms=runtime.clock.now_ms()
+        )
 
     async def _show_progress(self, partition: TopicPartition, offset: int) -> None:
         """The group's offset is for lag displays only; nobody reads it back."""
@@ -234,4 +238,8 @@ class Ledger:
         if isinstance(body, StateRecorded) and body.state_version > STATE_VERSION:
             version = f"version {body.state_version}; this build writes {STATE_VERSION}"
             raise Ended(f"ledger row {received.key} has {version}: run the newer one", exit_code=STUCK)
-        account.apply(received.key, dict(body.row) if isinstance(body, StateRecorded) else None)
+        try:
+            row = checked(received.key, dict(body.row)) if isinstance(body, StateRecorded) else None
+        except ValueError as error:
+            raise Ended(f"ledger row {received.key[:120]!a} was written by no ledger: {error}", exit_code=STUCK) from None
+        account.apply(received.key, row)

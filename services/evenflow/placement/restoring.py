@@ -10,7 +10,7 @@ from evenflow.placement.encoding import row_of
 from evenflow.placement.images import Images
 from evenflow.placement.memory.model import Model
 from evenflow.placement.settings import PlacementSettings
-from evenflow.platform.broker.codec import Bad, decode
+from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.ports import Consumer, Record
 from evenflow.platform.broker.transactions import STUCK
 from evenflow.platform.runtime import Runtime
@@ -74,11 +74,10 @@ def _take(runtime: Runtime, model: Model, record: Record) -> None:
         key = (record.key or b"").decode()
         row = row_of(key, record.value) if record.value else None
     except (Ended, UnicodeDecodeError) as error:
-        bad = decode(record, PLACEMENT_STATE)
-        if not isinstance(bad, Bad):
+        read = decode(record, PLACEMENT_STATE)
+        if isinstance(read, Received) and (read.body is not None or read.tombstone):
             raise
-        runtime.log.error(
-            "record passed over in the state", offset=record.offset, problem=bad.problem, cause=str(error)
-        )
+        problem = read.problem if isinstance(read, Bad) else f"type {read.envelope.type[:100]!a} is unknown"
+        runtime.log.error("record passed over in the state", offset=record.offset, problem=problem, cause=str(error))
         return
     model.apply(key, row)

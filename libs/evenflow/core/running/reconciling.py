@@ -79,8 +79,8 @@ def reconcile(
             ends += _of_held(want, member)
         elif want.wish is not Wish.RUN:
             ends.append(Action(Act.ANSWER, want.key))
-        elif applied.get(want.slot, 0) >= want.attempt:
-            ends.append(Action(Act.REFUSE, want.key, _below(want, applied[want.slot])))
+        elif (newest_attempt := applied.get(want.slot, 0)) >= want.attempt:
+            ends.append(Action(Act.REFUSE, want.key, _below(want, newest_attempt)))
         else:
             applied[want.slot] = want.attempt
             starts.append(Action(Act.START, want.key))
