@@ -15,6 +15,7 @@ MODULES_MAX = 12
 # Folders that hold one file per named entry grow with their list, not with confusion.
 ONE_FILE_PER_ENTRY = (
     "libs/evenflow/sim/verbs",
+    "libs/evenflow/sim/invariants",
     "libs/evenflow/sim/expectations",
     "libs/evenflow/core/placement/policies",
     "libs/evenflow/cli/commands",

@@ -25,6 +25,8 @@ PERIODS: Final = {
     "reasons_period_s": 5,
 }
 MODELS: Final = ("a100-80g", "t4")
+#: Part of the tasks that go to the queue of three tenths.
+TENTHS: Final = 0.12
 SHARES: Final = ("0.1", "0.25", "0.3", "0.5", "0.7")
 
 
@@ -87,6 +89,8 @@ def _queues(scene: Scene) -> None:
         if chance.random() < 0.6:
             queue["limit"] = {"devices": str(chance.choice((2, 3, "2.5", 4)))}
         scene.queues.append(queue)
+    # Tenths that add up exactly, which they do not in binary fractions.
+    scene.queues.append({"id": "tenths", "limit": {"devices": "0.3"}})
 
 
 def _data(scene: Scene) -> None:
@@ -141,7 +145,10 @@ def _task(scene: Scene, name: str) -> Document:
         # One device a member: the pool always has four of them on two nodes.
         resources["devices"] = {"count": 1}
         task["members"] = chance.choice((2, 2, 3, 4))
-    if chance.random() < 0.5:
+    if kind < TENTHS:
+        resources["devices"] = {"share": chance.choice(("0.1", "0.2"))}
+        task["queue"] = "tenths"
+    elif chance.random() < 0.5:
         task["queue"] = chance.choice(("research", "batch"))
     if task.get("members", 1) * resources.get("devices", {}).get("count", 1) > 2:
         task.pop("queue", None)

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenflow.sim.invariants.bills import Bills
+from evenflow.sim.invariants.blindness import Blindness
 from evenflow.sim.invariants.books import Books
 from evenflow.sim.invariants.capacity import Capacity
 from evenflow.sim.invariants.endings import Endings
 from evenflow.sim.invariants.gangs import Gangs
+from evenflow.sim.invariants.intake import Intake
 from evenflow.sim.invariants.invariant import Invariant
 from evenflow.sim.invariants.progress import Progress
+from evenflow.sim.invariants.quota import Quota
 from evenflow.sim.invariants.reasons import Reasons
 from evenflow.sim.invariants.rules import Rules
 from evenflow.sim.invariants.single_run import SingleRun
@@ -35,10 +38,12 @@ class Violation:
 
 
 class Guardian:
-    """Keeps the invariants of one run and their violations, in order."""
+    """Keeps the invariants of one run and their violations, in order. The tolerance of silence is the world's."""
 
-    def __init__(self) -> None:
+    def __init__(self, silence_tolerance_ms: int, blind_max_ms: int) -> None:
         self.reasons = Reasons()
+        self.quota = Quota()
+        self.intake = Intake()
         self.survival = Survival()
         self._all: tuple[Invariant, ...] = (
             Capacity(),
@@ -50,6 +55,9 @@ class Guardian:
             Rules(),
             Progress(),
             self.reasons,
+            self.quota,
+            Blindness(silence_tolerance_ms, blind_max_ms),
+            self.intake,
             self.survival,
         )
         self.violations: list[Violation] = []

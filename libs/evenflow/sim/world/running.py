@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from evenflow.core.errors import FieldRefused
 from evenflow.hosting.registry import SERVICES, ServiceKind
+from evenflow.inventory.settings import InventorySettings
 from evenflow.sim.expectations.runner import Broken, Judge
 from evenflow.sim.guard import guarded
 from evenflow.sim.invariants import Guardian, Violation
@@ -92,7 +93,8 @@ class Run:
             {"gateway": {"token": token_of(scenario.seed), "secret": secret_of(scenario.seed)}},
         )
         self._files = None if out is None else RunFiles(out)
-        self._guardian = Guardian()
+        silence = self._composition.settings_for(InventorySettings)
+        self._guardian = Guardian(silence.silence_tolerance_ms, silence.blind_max_ms)
         self._judge = Judge(scenario.expectations, scenario.until_ms)
         self._exits: list[str] = []
         self._problem: BaseException | None = None
@@ -183,6 +185,7 @@ class Run:
         try:
             self._judge.before(record.t_ms, self._world.model)
             self._world.model.apply(record)
+            self._world.see(record)
             self._guardian.after(self._world.model, record)
             if self._files is not None:
                 self._files.record(record)
@@ -202,13 +205,16 @@ class Run:
         """Excuse missing reasons while nobody leads."""
         leader = self._world.services.leader()
         if leader is None or leader.process is None or not leader.process.running:
-            self._guardian.reasons.excused_until_ms = self._world.now_ms() + TAKE_OVER_MS
+            until_ms = self._world.now_ms() + TAKE_OVER_MS
+            self._guardian.reasons.excused_until_ms = self._guardian.quota.excused_until_ms = until_ms
         self._world.later(round(LOOK_S * 1000), self._look)
 
     # -- afterwards ---------------------------------------------------------------------------------------------------
     def _finish(self) -> RunResult:
         world, guardian = self._world, self._guardian
         self._judge.finish(world.model)
+        world.check_kept()
+        guardian.intake.committed = world.committed
         guardian.finish(world.model, settled=world.settled_ms is not None)
         unhandled = [_shown(context) for context in world.loop.errors]
         summary = {

@@ -15,15 +15,18 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, Final
 
+from aiokafka import TopicPartition
+
 from evenflow.events.streams import topics
 from evenflow.platform.broker.embedded.hooks import Hooks
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.records import LogRecord
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.stores.faults import no_gap
-from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad, MemoryObjects
+from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad
 from evenflow.sim import draws
 from evenflow.sim.clock import SimulatedClock, SimulatedIds
+from evenflow.sim.invariants.intake import reader_of
 from evenflow.sim.loop import VirtualLoop
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
@@ -44,11 +47,16 @@ from evenflow.sim.world.powers.receipts import ReceiptPowers
 from evenflow.sim.world.powers.services import ServicePowers
 from evenflow.sim.world.powers.stores import StorePowers
 from evenflow.sim.world.records.delivery import SeededDelivery
+from evenflow.sim.world.records.expiry import Expiry, shortened
 from evenflow.sim.world.records.interception import Interception
+from evenflow.sim.world.records.objects import WatchedObjects
 from evenflow.sim.world.records.storage import FaultyStorage
 from evenflow.sim.world.records.watching import Watcher
 from evenflow.sim.world.surroundings import Gaps, Lines, QuietLog, SimTransport
 
+#: Invariants about stored objects, and about records that left the log.
+WHOLE: Final = "INV14"
+KEPT: Final = "INV15"
 #: Virtual time before t = 0, in which everything registers once.
 PRELUDE_MS: Final = 30_000
 
@@ -102,11 +110,12 @@ class World:
         self.lines = Lines(self.now_ms)
         self.composition = composition
         self._see = see
+        self._expiry: Expiry | None = None
         self._ids = SimulatedIds(process_of(scenario.seed, "world", 0))
         self._session_timeout_ms: int | None = scenario.settings.get("session_timeout_s")
         gaps = Gaps(scenario.seed) if pace.delays else no_gap
         self.documents, self.live = MemoryDocuments(gaps), MemoryLiveLoad(gaps)
-        self.objects = MemoryObjects(gaps)
+        self.objects = WatchedObjects(gaps, lambda text: self.model.impossible(WHOLE, text))
         self._storage = FaultyStorage()
         self.interception = Interception(self.now_ms, self.later, self._append)
         self.log = EmbeddedLog(clock=self.clock, storage=self._storage, hooks=self._hooks())
@@ -223,7 +232,7 @@ class World:
     # -- the course of the run -----------------------------------------------------------------------------------------
     async def open(self) -> None:
         """The prelude: topics, documents, services, nodes, until t = 0."""
-        self.log.provision(topics())
+        await self._provision()
         Watcher(self.log, self.now_ms, self._see)
         await self.door.start()
         await self._publish_documents()
@@ -235,6 +244,13 @@ class World:
         for document in self.scenario.documents.nodes:
             self.nodes.begin(document)
         await self.until(0)
+
+    async def _provision(self) -> None:
+        retention_ms = self.scenario.settings.get("retention_s")
+        self.log.provision(topics() if retention_ms is None else shortened(topics(), retention_ms))
+        if retention_ms is not None:
+            self._expiry = Expiry(self.log, self.objects, self.clock, QuietLog(self.lines, "log"))
+            await self._expiry.start()
 
     async def _publish_documents(self) -> None:
         documents = self.scenario.documents
@@ -254,6 +270,22 @@ class World:
         self.delivery.end_all()
         self.services.end_all()
         self.nodes.end_all()
+
+    def see(self, record: Seen) -> None:
+        """Note a record for the checks at the end."""
+        if self._expiry is not None:
+            self._expiry.see(record)
+
+    def check_kept(self) -> None:
+        """Remark what left the log and is not in the archive."""
+        for text in () if self._expiry is None else self._expiry.lost():
+            self.model.impossible(KEPT, text)
+
+    def committed(self, topic: str, partition: int) -> list[tuple[str, int]]:
+        """The services that read a partition in a group, each with its first offset that is not committed."""
+        found = [(*reader_of(group), group) for group in self.log.groups.names()]
+        key = TopicPartition(topic, partition)
+        return [(name, self.log.committed(group, key) or 0) for name, read, group in found if topic in read]
 
     def lag(self) -> dict[str, int]:
         """Records that groups have not committed, by group; those that are read to the end are left out."""

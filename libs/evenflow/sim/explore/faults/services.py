@@ -11,6 +11,13 @@ from evenflow.sim.explore.scene import Scene
 NAMES: Final = ("inventory", "placement", "link-probe", "checkpoint", "billing", "gateway", "console")
 #: Deciders fail more often than others: most rules are about them.
 OFTEN: Final = (*NAMES, "placement", "placement", "billing", "gateway")
+#: Services that park, each with a topic that it reads in a group.
+PARKERS: Final = (
+    ("billing", "evenflow.runs.v1"),
+    ("billing", "evenflow.assignments.v1"),
+    ("checkpoint", "evenflow.runs.v1"),
+    ("inventory", "evenflow.telemetry.v1"),
+)
 #: Longer than the session time-out of every group, so that others take over.
 PAUSE_S: Final = (8.0, 40.0)
 STEPS_MAX: Final = 6_000
@@ -77,6 +84,23 @@ def _skew(scene: Scene) -> None:
         scene.step(at_s + scene.span(1, 60), "service", {"restart": name})
 
 
+def _crash_while_parking(scene: Scene) -> None:
+    for _ in range(scene.chance.randint(1, 2)):
+        name, topic = scene.chance.choice(PARKERS)
+        at_s, point = scene.moment(), scene.chance.choice(("before-publish", "before-publish", "after-publish"))
+        scene.step(at_s, "service", {"kill": name, "at_point": f"{name}.{point}"})
+        scene.step(at_s, "publish", {"topic": topic, "key": "default/x", "value": "no object"})
+        scene.step(at_s + scene.span(5, 40), "service", {"restart": name})
+
+
+def _gateway_away(scene: Scene) -> None:
+    at_s, tolerance_s = scene.moment(), float(scene.settings["silence_tolerance_s"])
+    scene.step(at_s, "service", {scene.chance.choice(("kill", "pause")): "gateway"})
+    back_s = at_s + tolerance_s * scene.chance.uniform(0.8, 2.5)
+    scene.step(back_s, "service", {"resume": "gateway"})
+    scene.step(back_s, "service", {"restart": "gateway"})
+
+
 def _all_restart(scene: Scene) -> None:
     scene.step(scene.moment(), "service", {"restart": "all"})
 
@@ -92,5 +116,7 @@ FAULTS: Final = (
     Fault("rebalance", "a member joins and dies, so that partitions change hands within a batch", _rebalance),
     Fault("redelivery", "groups read again what they have read", _redelivery),
     Fault("service-clock-skew", "a service's wall clock is wrong", _skew),
+    Fault("crash-while-parking", "a service ends while it puts a bad record aside", _crash_while_parking),
+    Fault("gateway-away", "no node is heard, for about the tolerance of silence or longer", _gateway_away),
     Fault("all-services-restart", "every service is started anew at once", _all_restart),
 )

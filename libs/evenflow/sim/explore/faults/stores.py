@@ -59,6 +59,14 @@ def _copy_dropped(scene: Scene) -> None:
     scene.step(scene.moment(), "dataset", drop)
 
 
+def _expiry(scene: Scene) -> None:
+    scene.settings["retention_s"] = scene.chance.choice((15, 30, 60))
+    if scene.chance.random() < 0.7:
+        at_s = scene.moment(30)
+        scene.step(at_s, "store", {"down": "objects"})
+        scene.step(at_s + scene.span(5, 60), "store", {"up": "objects"})
+
+
 FAULTS: Final = (
     _wiped("live"),
     _wiped("documents"),
@@ -67,5 +75,6 @@ FAULTS: Final = (
     Fault("answers-lost", "writes are applied and the answer is lost", _answers_lost),
     Fault("writes-swallowed", "writes are acknowledged and not kept", _swallowed),
     Fault("checkpoint-torn", "saved progress is damaged or cut", _torn),
+    Fault("log-expiry", "the log keeps rounds and ledger shortly, the store of the archive may be away", _expiry),
     Fault("dataset-copy-dropped", "a copy of a dataset vanishes, told or not", _copy_dropped),
 )

@@ -1,0 +1,1 @@
+"""Switches in the ledger."""

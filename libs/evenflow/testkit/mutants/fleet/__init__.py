@@ -1,0 +1,1 @@
+"""Switches in what is believed of nodes."""

@@ -1,0 +1,1 @@
+"""Switches between memory and log: fences, offsets, images, dead letters, expiry."""

@@ -1,0 +1,1 @@
+"""Switches in what placement makes of submissions and receipts."""
