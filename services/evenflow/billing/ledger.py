@@ -241,5 +241,7 @@ class Ledger:
         try:
             row = checked(received.key, dict(body.row)) if isinstance(body, StateRecorded) else None
         except ValueError as error:
-            raise Ended(f"ledger row {received.key[:120]!a} was written by no ledger: {error}", exit_code=STUCK) from None
+            raise Ended(
+                f"ledger row {received.key[:120]!a} was written by no ledger: {error}", exit_code=STUCK
+            ) from None
         account.apply(received.key, row)

@@ -60,7 +60,6 @@ class RunResult:
     unhandled: list[str] = field(default_factory=list)
     lines: list[tuple[int, str, str, str, dict[str, Any]]] = field(default_factory=list)
     reached: dict[str, int] = field(default_factory=dict)
-    lag: dict[str, int] = field(default_factory=dict)
     records: int = 0
 
     @property
@@ -98,7 +97,6 @@ class Run:
         self._judge = Judge(scenario.expectations, scenario.until_ms)
         self._exits: list[str] = []
         self._problem: BaseException | None = None
-        self._lag: dict[str, int] = {}
         self._world: World
         self._stop: asyncio.Future[None]
 
@@ -111,7 +109,6 @@ class Run:
                 world.loop.run_until_complete(world.loop.create_task(self._main(), context=world.context))
             except Stuck as stuck:
                 self._guardian.violations.append(Violation("INV10", world.now_ms(), str(stuck)))
-                self._lag = world.lag()
             finally:
                 world.close()
         if self._problem is not None:
@@ -242,7 +239,6 @@ class Run:
             unhandled=unhandled,
             lines=list(world.lines.kept),
             reached=dict(world.services.reached),
-            lag=self._lag,
             records=world.model.record_count,
         )
 

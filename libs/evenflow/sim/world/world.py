@@ -287,11 +287,6 @@ class World:
         key = TopicPartition(topic, partition)
         return [(name, self.log.committed(group, key) or 0) for name, read, group in found if topic in read]
 
-    def lag(self) -> dict[str, int]:
-        """Records that groups have not committed, by group; those that are read to the end are left out."""
-        found = {name: sum(self.log.lag(name).values()) for name in self.log.groups.names()}
-        return {name: count for name, count in sorted(found.items()) if count}
-
     def close(self) -> None:
         """The end: everything is killed and buried, nothing stays in memory."""
         self.hosting.kill_all()

@@ -150,4 +150,3 @@ def every_record(count: int, seed_number: int) -> list[Thrown]:
     share = -(-count // len(every))
     by_topic = [records_of(stream, share, seed_number) for stream in every]
     return [one[index] for index in range(share) for one in by_topic if index < len(one)]
-

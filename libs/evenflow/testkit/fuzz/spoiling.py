@@ -167,7 +167,9 @@ def empty_value(_: Draw, draft: Draft) -> None:
 def as_avro(draw: Draw, draft: Draft) -> None:
     """Said to be Avro; with or without a frame of a schema id."""
     draft.set_header("content-type", AVRO_CONTENT_TYPE.encode())
-    frame = draw(st.sampled_from([b"", b"\x00", b"\x00\x00\x00\x00\x01", b"\x00\x00\x00\x00\x07", b"\x00\xff\xff\xff\xff"]))
+    frame = draw(
+        st.sampled_from([b"", b"\x00", b"\x00\x00\x00\x00\x01", b"\x00\x00\x00\x00\x07", b"\x00\xff\xff\xff\xff"])
+    )
     draft.value = frame + draw(st.binary(max_size=64))
 
 

@@ -227,7 +227,9 @@ class Target:
         left_out = dict.fromkeys(without)
         for stream in STREAMS:
             if stream.name not in _OFFSETS:
-                said = [r for r in await self.records(stream.name) if f"{r.topic}/{r.partition}/{r.offset}" not in left_out]
+                said = [
+                    r for r in await self.records(stream.name) if f"{r.topic}/{r.partition}/{r.offset}" not in left_out
+                ]
                 parts[f"log {stream.name}"] = _hash("\n".join(sorted(filter(None, map(_said, said)))))
         return parts
 
@@ -243,7 +245,9 @@ def _said(record: Record) -> str:
 def _without_marks(value: Any) -> Any:
     """JSON without positions in the log."""
     if isinstance(value, dict):
-        return {name: _without_marks(inner) for name, inner in value.items() if name not in ("offset", "as_of_ms", "cursor")}
+        return {
+            name: _without_marks(inner) for name, inner in value.items() if name not in ("offset", "as_of_ms", "cursor")
+        }
     return [_without_marks(inner) for inner in value] if isinstance(value, list) else value
 
 
