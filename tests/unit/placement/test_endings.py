@@ -222,6 +222,8 @@ def test_a_drain_moves_work_without_counting_a_failure(pool: Any) -> None:
     pool.turn()
     requeued = pool.last("task.requeued")
     assert (requeued.use.end, requeued.use.cause, requeued.failure_count) == ("moved", "drained", 0)
+    pool.reclaim("t1", ended_as="stopped")
+    pool.turn()
     assert pool.node_of("t1", 2, 0) == "n2"
 
 
@@ -306,7 +308,7 @@ def test_a_stop_that_is_not_answered_raises_one_alert_and_clears_it(make_pool: A
 
 
 def test_a_refused_start_goes_elsewhere(pool: Any) -> None:
-    """The agent did not take it: the node is avoided and must prove that it holds nothing."""
+    """The agent did not take it: the node must prove that it holds nothing, and is avoided."""
     pool.node("n1")
     pool.submit("t1", **DEVICE)
     pool.turn()
@@ -315,8 +317,56 @@ def test_a_refused_start_goes_elsewhere(pool: Any) -> None:
     out = pool.turn()
     assert pool.wishes(out) == [("n1/default/t1/1/0", "reclaim")]
     pool.after(5)
+    assert (pool.state("t1"), pool.free_milli("n1")) == ("queued", 0)
+    pool.reclaim("t1", ended_as="stopped")
+    pool.turn()
     assert pool.node_of("t1", 2, 0) == "n2"
-    assert pool.free_milli("n1") == 0
+
+
+def _failed_and_emptying(pool: Any) -> None:
+    """Attempt 1 of t1 failed on n1 and is not proven gone; its pause is over; n2 is free."""
+    pool.node("n1")
+    pool.submit("t1", **DEVICE)
+    pool.turn()
+    pool.started("t1")
+    pool.node("n2")
+    pool.receipt(agent.AttemptFailed, "t1", outcome=pool.outcome("failed", cause="user-error", run_ms=1_000))
+    pool.turn()
+    pool.after(6)
+    assert (pool.state("t1"), pool.last("task.queued").reasons[0].reason) == ("queued", "reclaim-pending")
+
+
+def test_an_attempt_waits_until_the_one_before_it_is_proven_gone(pool: Any) -> None:
+    """INV2: what a failed attempt left behind may still run; the task says why it waits, also after a take-over."""
+    _failed_and_emptying(pool)
+    pool.take_over()
+    pool.after(6)
+    assert pool.state("t1") == "queued"
+    pool.reclaim("t1", ended_as="failed")
+    pool.turn()
+    assert (pool.state("t1"), pool.model.tasks["default/t1"].attempt) == ("starting", 2)
+
+
+def test_nobody_waits_for_proof_from_a_lost_node(pool: Any) -> None:
+    """What an ended attempt holds there counts against no queue any longer; the node's capacity stays held."""
+    _failed_and_emptying(pool)
+    pool.node("n1", reach="lost")
+    pool.turn()
+    assert pool.node_of("t1", 2, 0) == "n2"
+    assert (pool.used_milli(), pool.free_milli("n1")) == (1000, 0)
+
+
+def test_a_leftover_keeps_its_device_back_and_not_its_task(pool: Any) -> None:
+    """The member is gone by its agent's word: the task goes on elsewhere, the device waits for whoever cleans it."""
+    _failed_and_emptying(pool)
+    pool.reclaim("t1", ended_as="failed", leftover=True)
+    pool.turn()
+    assert pool.node_of("t1", 2, 0) == "n2"
+    assert (pool.used_milli(), pool.free_milli("n1")) == (2000, 0)
+    pool.take_over()
+    pool.reclaim("t1", node="n1", ended_as="failed")
+    pool.turn()
+    assert (pool.used_milli(), pool.free_milli("n1")) == (1000, 1000)
 
 
 def test_a_late_receipt_of_another_attempt_changes_nothing(pool: Any) -> None:

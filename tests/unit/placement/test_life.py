@@ -244,6 +244,7 @@ def test_one_dead_member_restarts_the_whole_gang_after_all_have_stopped(pool: An
     assert pool.state("g") == "stopping"
     assert pool.after(6) == []
     pool.receipt(agent.AttemptStopped, "g", member=1, outcome=pool.outcome("stopped", run_ms=66_000))
+    pool.reclaim("g", member=1, ended_as="stopped")
     pool.turn()
     assert pool.last("task.requeued").failure_count == 1
     assert pool.state("g") == "queued"
@@ -251,4 +252,4 @@ def test_one_dead_member_restarts_the_whole_gang_after_all_have_stopped(pool: An
     assert pool.state("g") == "starting"
     assigned = pool.last("task.assigned")
     assert (assigned.attempt, assigned.generation, assigned.resume[0].progress_ms) == (2, 2, 60_000)
-    assert {member.node for member in assigned.members} == {"n0", "n2"}
+    assert len({member.node for member in assigned.members}) == 2

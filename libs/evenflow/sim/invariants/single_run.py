@@ -1,4 +1,4 @@
-"""INV2 single run: at most one current attempt per task; its predecessor is proven free or out of reach.
+"""INV2 single run: at most one current attempt per task; its predecessor is proven gone or was given up as lost.
 
 What was proven free never runs again: an agent numbers what it says, so a start that it tells after its proof is one.
 """
@@ -25,7 +25,7 @@ class SingleRun:
         self._proven: dict[tuple[str, ...], int] = {}
 
     def after(self, model: Observation, record: Seen) -> Iterator[str]:
-        """Earlier attempts have ended, and each of their members is free or its node is lost."""
+        """Earlier attempts have ended, and each of their members is proven gone, or it or its node was lost."""
         if record.type in _OF_ONE_RUN and record.id not in model.forged:
             yield from self._again(record)
         if record.type != EventType.TASK_ASSIGNED or (found := attempt_of(model, record)) is None:
@@ -38,12 +38,10 @@ class SingleRun:
             if before.ended_ms is None:
                 yield f"attempt {attempt.number} of {task.shown} began before attempt {before.number} ended"
             for member in before.members.values():
-                node = model.nodes.get(member.node)
-                reachable = node is not None and node.reach != "lost"
-                if member.free_ms is None and reachable and before.end != "lost":
+                if member.booked and not member.leftover:
                     yield (
                         f"attempt {attempt.number} of {task.shown} began while member {member.number} of attempt "
-                        f"{before.number} was not proven free on {member.node}"
+                        f"{before.number} was not proven gone from {member.node}"
                     )
 
     def _again(self, record: Seen) -> Iterator[str]:

@@ -39,7 +39,7 @@ class MemberView:
     """One member of an attempt.
 
     `free_ms` is when its resources were proven free; `booked`: its queue still pays for them, which ends then or when
-    the attempt is declared lost.
+    the attempt or its node is declared lost; `leftover`: gone, but something stays on its devices.
     """
 
     number: int
@@ -56,6 +56,7 @@ class MemberView:
     done_ms: int | None = None
     free_ms: int | None = None
     booked: bool = False
+    leftover: bool = False
     resumed_progress_ms: int | None = None
     resumed_generation: int = 0
     damaged: tuple[str, ...] = ()
@@ -153,6 +154,7 @@ class NodeView:
     capacity: Amounts
     device_count: int
     reach: str = "ok"
+    lost: bool = False
     administration: str = "open"
     health: str = "ok"
     health_reason: str = ""

@@ -80,8 +80,11 @@ def _node(model: Observation, record: Seen) -> None:
     if body.get("revoked"):
         node.capacity = dict.fromkeys(DIMENSIONS, 0)
         node.device_count = 0
+    node.lost = node.reach == "lost" and not body.get("blind")
     model.note_node(node)
     _flag_unreachable(model, name)
+    if node.lost:
+        _give_up_holds(model, name)
 
 
 def _flag_unreachable(model: Observation, name: str) -> None:
@@ -99,6 +102,15 @@ def _flag_unreachable(model: Observation, name: str) -> None:
             state = str(task.state)
             model.change("task", task.shown, state, "unreachable" if lost else state, node=name, flag=True)
             model.note_task(task)
+
+
+def _give_up_holds(model: Observation, name: str) -> None:
+    """What ended attempts hold on a lost node counts against their queues no longer."""
+    for task in model.tasks.values():
+        for attempt in task.attempts.values():
+            for member in attempt.members.values():
+                if member.node == name and attempt.ended_ms is not None:
+                    model.use_queue(task.queue, member, booked=False)
 
 
 def _node_refused(model: Observation, record: Seen) -> None:

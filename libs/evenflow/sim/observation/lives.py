@@ -140,8 +140,8 @@ def _finish(model: Observation, task: TaskView, use: Mapping[str, Any] | None) -
     attempt.end = None if use is None else str(use.get("end"))
     attempt.cause = None if use is None else use.get("cause")
     attempt.ended_ms = model.now_ms
-    if attempt.end == "lost":
-        for member in attempt.members.values():
+    for member in attempt.members.values():
+        if attempt.end == "lost" or model.is_lost(member.node):
             model.use_queue(task.queue, member, booked=False)
     model.change(
         "attempt",
@@ -304,7 +304,11 @@ def _reclaimed_late(model: Observation, record: Seen) -> None:
     """A reclaim receipt frees the devices even if its state was passed: a leftover that is gone is told again."""
     _receipt(MemberState.RECLAIMED)(model, record)
     found = _believed(model, record)
-    if found is not None and found[2].free_ms is None and not record.body.get("leftover"):
+    if found is None or found[2].free_ms is not None:
+        return
+    if record.body.get("leftover"):
+        found[2].leftover = True
+    else:
         free(model, *found)
 
 

@@ -169,6 +169,11 @@ class Observation:
         if view.history.note(self.now_ms, tuple(sorted(view.used.items()))):
             self.usage.append(self._usage_row("queue", view.id, view.used))
 
+    def is_lost(self, name: str) -> bool:
+        """Whether a node was declared lost by an observer who could see."""
+        node = self.nodes.get(name)
+        return node is not None and node.lost
+
     def use_node(self, attempt: AttemptView, sign: int, numbers: tuple[int, ...] | None = None) -> None:
         """Book members on their nodes and devices, or off them."""
         for member in attempt.members.values():

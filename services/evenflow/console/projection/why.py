@@ -35,7 +35,7 @@ WAYS_OUT: Final[dict[Reason, str]] = {
     Reason.NODE_STATE: "Nodes are cordoned, draining, lost or quarantined (evenflow nodes).",
     Reason.NODE_SIZE: "A node that large must join, or the task ask for less.",
     Reason.BACKING_OFF: "It is tried again by itself at the time given.",
-    Reason.RECLAIM_PENDING: "Its place comes free when the node proves its devices free.",
+    Reason.RECLAIM_PENDING: "Its earlier attempt has ended and not yet been proven gone from its node.",
     Reason.OBSERVER_BLIND: "Too many nodes are silent at once to judge; nothing is given up meanwhile.",
     Reason.NEVER_FITS: "No registered node could ever hold it; ask for less or join a larger node.",
     Reason.DATASET: "No site holds this dataset yet; register it.",

@@ -190,7 +190,7 @@ def _requeue(draft: Draft, row: TaskRow, end: AttemptEnd, cause: Cause, pause_ms
     use = attempt_use(attempt, end, cause)
     if end is AttemptEnd.LOST:
         row.lost_generations = (*row.lost_generations, attempt.number)[-LOST_GENERATIONS_MAX:]
-    _move_to_holds(row, end)
+    _move_to_holds(draft, row, end)
     row.queued_ms = draft.now_ms
     row.not_before_ms = draft.now_ms + pause_ms if pause_ms else 0
     row.reasons = []
@@ -211,7 +211,7 @@ def _requeue(draft: Draft, row: TaskRow, end: AttemptEnd, cause: Cause, pause_ms
 def _end_task(draft: Draft, row: TaskRow, state: TaskState, end: AttemptEnd, cause: Cause | None) -> None:
     attempt = _current(row)
     use = attempt_use(attempt, end, cause)
-    _move_to_holds(row, end)
+    _move_to_holds(draft, row, end)
     _say_end(draft, row, state, cause, use, attempt.message)
     close(draft, row, state)
 
@@ -249,14 +249,16 @@ def close(draft: Draft, row: TaskRow, state: TaskState) -> None:
     row.unreachable = False
 
 
-def _move_to_holds(row: TaskRow, end: AttemptEnd) -> None:
+def _move_to_holds(draft: Draft, row: TaskRow, end: AttemptEnd) -> None:
     """What is lost counts against its queue no longer; its node gives it back when it can be asked."""
     attempt = _current(row)
-    lost = end is AttemptEnd.LOST
+
+    def counted(member: MemberRow) -> bool:
+        lost = end is AttemptEnd.LOST or member.state is MemberState.LOST
+        return not lost and not draft.tables.lost(member.node)
+
     row.holds = row.holds + [
-        HoldRow(attempt.number, not lost and member.state is not MemberState.LOST, member)
-        for member in attempt.members
-        if member.held
+        HoldRow(attempt.number, counted(member), member) for member in attempt.members if member.held
     ]
     row.current = None
 

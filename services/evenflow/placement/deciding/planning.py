@@ -47,7 +47,7 @@ def plan(draft: Draft, capacity: Capacity, engine: Engine) -> Planned:
     known: list[TaskRow] = []
     rows = [draft.model.tasks[key] for key in keys]
     for row in draft.fresh:
-        if row.state is not TaskState.QUEUED or row.not_before_ms > draft.now_ms:
+        if row.state is not TaskState.QUEUED or row.not_before_ms > draft.now_ms or row.emptying:
             continue
         group = waiting.find(row)
         if group is not None and waiting.refused(group):

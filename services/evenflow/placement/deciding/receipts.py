@@ -174,6 +174,8 @@ def _on_reclaimed(draft: Draft, row: TaskRow, member: MemberRow, body: agent.Att
         _take_outcome(draft, row, member, state, body.outcome)
     if body.leftover:
         draft.note("capacity kept back by a leftover", node=member.node, task=row.key, attempt=attempt)
+        member.leftover = member.held
+        draft.frees = draft.frees or not live  # nothing came free, but the task need not wait for this any longer
     elif member.held:
         endings.release(draft, row, attempt, member)
     else:

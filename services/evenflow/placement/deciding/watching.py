@@ -43,6 +43,8 @@ def _check_task_on(draft: Draft, row: TaskRow, node: str) -> None:
         _check_attempt(draft, row, attempt, node)
     if draft.tables.gone(node):
         _free_what_is_gone(draft, row.key, node)
+    elif draft.tables.lost(node):
+        _give_up_holds(draft, row.key, node)
 
 
 def _check_attempt(draft: Draft, row: TaskRow, attempt: AttemptRow, node: str) -> None:
@@ -103,6 +105,15 @@ def _free_what_is_gone(draft: Draft, key: str, node: str) -> None:
     for number, _, member in row.holding():
         if member.node == node:
             endings.release(draft, row, number, member)
+
+
+def _give_up_holds(draft: Draft, key: str, node: str) -> None:
+    """What ended attempts hold on a lost node counts against no queue and is not waited for; the node still owes it."""
+    row = draft.task(key)
+    if row is not None and any(hold.counted and hold.member.node == node for hold in row.holds):
+        row = draft.change(key)
+        for hold in row.holds:
+            hold.counted = hold.counted and hold.member.node != node
 
 
 # --- time -------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ Document = dict[str, Any]
 class MemberRow:
     """One member: where it is, what it holds there, how far it got by its receipts.
 
-    `held`: its capacity has not come back. `wish` is what its node was last told.
+    `held`: its capacity has not come back; `leftover`: it is gone, but something stays on its devices. `wish` is what
+    its node was last told.
     """
 
     member: int
@@ -46,6 +47,7 @@ class MemberRow:
     run_ms: int = 0
     start_ms: int = 0
     progress_ms: int = 0
+    leftover: bool = False
 
     def copied(self) -> MemberRow:
         """An independent copy."""
@@ -147,6 +149,11 @@ class TaskRow:
         """Whether nothing can follow."""
         return self.state in TERMINAL
 
+    @property
+    def emptying(self) -> list[MemberRow]:
+        """Members of ended attempts that can be asked and did not yet prove that nothing of them runs."""
+        return [hold.member for hold in self.holds if hold.counted and not hold.member.leftover]
+
     def copied(self) -> TaskRow:
         """A copy whose attempt and holds may be changed; lists of documents are replaced, never changed in place."""
         fresh = copy.copy(self)
@@ -201,7 +208,7 @@ Row = TaskRow | NodeRow | PoolRow | AlertRow
 _MEMBER: Final = MemberRow(0, "", "", (), 0, 0, 0)
 _MEMBER_RARE: Final = (
     "price_per_hour_micro", "cpu_price_per_hour_micro", "device_memory_bytes", "held", "started", "run_ms", "start_ms",
-    "progress_ms",
+    "progress_ms", "leftover",
 )  # fmt: skip
 _TASK_RARE: Final = (
     "not_before_ms", "attempt", "failure_count", "start_failed", "setback_count", "avoid", "checkpoints",

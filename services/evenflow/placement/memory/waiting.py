@@ -98,6 +98,8 @@ class Waiting:
         self._rank[row.key] = rank
         self._queue_of[row.key] = row.queue
         bisect.insort(self._queues.setdefault(row.queue, []), rank)
+        if row.emptying:
+            return  # the receipt that is missing, or the loss of its node, takes the row in anew
         if row.not_before_ms > now_ms:
             self._later[row.key] = (row.not_before_ms, row)
             heapq.heappush(self._later_order, (row.not_before_ms, row.key))
@@ -124,7 +126,7 @@ class Waiting:
         return found
 
     def group_of(self, key: str) -> WaitingClass | None:
-        """The class a waiting task is in; None while it is held back by time."""
+        """The class a waiting task is in; None while time or an earlier attempt holds it back."""
         return self._class_of.get(key)
 
     def remove(self, key: str) -> None:
