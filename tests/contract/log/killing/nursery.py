@@ -24,7 +24,7 @@ from tests.contract.log.killing.writer import Writer
 
 from evenflow.platform.broker.embedded.storage import checkpointing
 
-LIFE_S_MAX = 8.0
+LIFE_S_MAX = 40.0
 
 
 def live(order: dict[str, Any], entered: int, report: int) -> None:

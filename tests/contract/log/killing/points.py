@@ -115,7 +115,7 @@ class DyingStorage(FileStorage):
 
     def write(self, change: Change) -> None:
         self._points.kind = kind = self._kind(change)
-        if kind == "commit" and self._points.target == "torn/between":
+        if kind == "commit" and change.offsets and self._points.target == "torn/between":
             super().write(replace(change, records=[], ended=[]))
             self._points.reach("torn/between")
             change = replace(change, offsets=[])
