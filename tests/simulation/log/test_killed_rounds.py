@@ -17,6 +17,8 @@ from evenflow.sim.process import PROCESS
 
 ROUNDS = 8
 INPUTS = 12
+#: A little more than the callbacks of an undisturbed life.
+STEPS = 84
 STATE = TopicPartition("state", 0)
 TOPICS = [topic("in", 2), topic("a", 3), topic("b"), topic("state", 1, cleanup_policy="compact")]
 
@@ -89,15 +91,15 @@ def run_rounds(seed, at, happens, after_s=1.0):
     return stage
 
 
-@pytest.mark.parametrize("first", range(1, 21))
-def test_a_decider_may_be_killed_between_any_two_steps(first):
+@pytest.mark.parametrize("seed", range(4))
+def test_a_decider_may_be_killed_between_any_two_steps(seed):
     """Proves atomicity under crash: over a sweep of every step, no reader sees half a round, none is lost or doubled."""
-    for at in range(first, 181, 20):
-        rounds_are_exact(run_rounds(first, at, lambda stage: stage.kill("decider", decider)))
+    for at in range(1, STEPS):
+        rounds_are_exact(run_rounds(seed, at, lambda stage: stage.kill("decider", decider)))
 
 
-@pytest.mark.parametrize("first", range(1, 11))
-def test_a_decider_may_stand_still_between_any_two_steps(first):
+@pytest.mark.parametrize("seed", range(3))
+def test_a_decider_may_stand_still_between_any_two_steps(seed):
     """Proves the fence: a stopped decider that wakes beside its successor writes nothing any more."""
 
     def stop(stage):
@@ -105,11 +107,11 @@ def test_a_decider_may_stand_still_between_any_two_steps(first):
         stage.later(1.0, stage.start, "standby", decider, 0.5)
 
     fenced = 0
-    for at in range(first, 121, 10):
-        stage = run_rounds(first, at, stop, after_s=5.0)
+    for at in range(1, STEPS):
+        stage = run_rounds(seed, at, stop, after_s=5.0)
         rounds_are_exact(stage)
         fenced += any("Fenced" in end for end in stage.ends)
-    assert fenced > 0
+    assert fenced > STEPS // 3
 
 
 async def sender(stage, transport):
@@ -152,11 +154,11 @@ async def watcher(stage, transport):
         stage.seen[int(record.value)] += 1
 
 
-@pytest.mark.parametrize("first", range(1, 11))
-def test_offsets_and_answers_move_together_whatever_step_a_copier_dies_at(first):
+@pytest.mark.parametrize("seed", range(3))
+def test_offsets_and_answers_move_together_whatever_step_a_copier_dies_at(seed):
     """Proves exactly once from input to answer: offsets in the transaction are never ahead of what it wrote."""
-    for at in range(first, 151, 10):
-        stage = Stage(first, *TOPICS)
+    for at in range(1, STEPS):
+        stage = Stage(seed, *TOPICS)
         stage.start("sender", sender)
         stage.start("watcher", watcher)
         stage.start("copier", copier, 0.5)
