@@ -8,6 +8,7 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 DATA   ?=
 OUT    ?=
+KILLS  ?= 8
 
 # What `make test` runs: everything that needs no server. Files of one test module stay on one worker.
 TESTS  := tests/unit tests/contract tests/scenarios tests/simulation tests/demo tests/e2e
@@ -19,7 +20,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration \
-	simulation e2e bench determinism rebuild up down lock clean
+	simulation e2e bench determinism kills rebuild up down lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +95,9 @@ bench: $(STAMP) ## Measure the path, the telemetry and the status query; DATA=DI
 
 determinism: $(STAMP) ## Every scenario and the demo twice, in unlike surroundings: the logs must be equal
 	.ci/determinism $(BIN)/evenflow
+
+kills: $(STAMP) ## Kill a writer of the file log at each of its fail points, KILLS times at each
+	EVENFLOW_KILLS=$(KILLS) $(PYTEST) -s tests/contract/log/test_kills.py
 
 rebuild: $(STAMP) ## Kill the process, delete every view, and compare what the log brings back
 	$(PYTEST) -rP tests/e2e/test_rebuild.py

@@ -212,7 +212,10 @@ class VirtualLoop(PrivateParts):
         process.held.clear()
 
     def kill_at(self, name: str, callback_number: int, then: Callable[[Process], None]) -> None:
-        """Call `then` instead of the n-th callback (from 1) of the process of that name."""
+        """Call `then` before the n-th callback (from 1) of the process of that name.
+
+        The callback runs when the process goes on, if `then` paused it, and never otherwise.
+        """
         self._kill_at = (name, callback_number, then)
 
     # -- turning ------------------------------------------------------------------------------------------------------
@@ -269,6 +272,8 @@ class VirtualLoop(PrivateParts):
             then = self._kill_at[2]
             self._kill_at = None
             then(process)
+            if process.paused and not process.dead:
+                process.held.append(handle)
             return False
         if process.doom is not None and process.callback_count >= process.doom[0]:
             _, strike = process.doom

@@ -52,6 +52,18 @@ async def test_a_tombstone_takes_its_key_away_and_then_goes_itself(cluster):
     await cluster.cleaned(topic, holds(cluster, topic, (2, b"b", b"1")))
 
 
+async def test_a_deletion_stays_for_its_time_from_when_it_is_first_cleaned(cluster):
+    """Proves that a tombstone stamped long ago, by a slow clock or late, is still there for readers behind it."""
+    topic = await cluster.topic(**{**COMPACTED, "delete_retention_ms": "600000"})
+    producer = await cluster.producer()
+    await producer.send_and_wait(topic, b"0", key=b"a", partition=0, timestamp_ms=1_000)
+    await producer.send_and_wait(topic, None, key=b"a", partition=0, timestamp_ms=2_000)
+    await cluster.cleaned(topic, holds(cluster, topic, (1, b"a", None)))
+    for _ in range(3):
+        await cluster.clean_once(topic, producer)
+    assert await cluster.kept(topic) == [(1, b"a", None)]
+
+
 def _without(cluster, topic, offset):
     async def check():
         return offset not in [row[0] for row in await cluster.kept(topic)]

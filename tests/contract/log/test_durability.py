@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
-
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaStorageError, ProducerFenced
@@ -19,11 +10,6 @@ from tests.contract.log.conftest import EmbeddedCluster
 from evenflow.core.errors import Refused
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.storage.sqlite import FileStorage
-
-WRITER = Path(__file__).with_name("killed_writer.py")
-ROOT = Path(__file__).parents[3]
-KILLS = 20
-SEED = 20_261_130
 
 
 @pytest.fixture
@@ -204,78 +190,3 @@ async def test_a_fenced_process_stays_fenced_over_a_restart(lives):
     assert second._epoch == first._epoch + 1
     with pytest.raises(ProducerFenced):
         two.log.transactions.require("pool-0", first._epoch)
-
-
-class Acknowledged:
-    """What all writers together were told."""
-
-    def __init__(self) -> None:
-        self.plain: set[int] = set()
-        self.rounds: set[int] = set()
-        self.offset = -1
-        self.next = [0, 0, 0]
-
-    def hear(self, text: str) -> None:
-        for line in text.splitlines(keepends=True):
-            if not line.endswith("\n"):
-                continue
-            kind, number = line.split()
-            if kind == "plain":
-                self.plain.add(int(number))
-            elif kind == "round":
-                self.rounds.add(int(number))
-            elif kind == "offset":
-                self.offset = max(self.offset, int(number))
-        reached = (max(self.plain, default=0), max(self.rounds, default=0), self.offset)
-        self.next = [n + 1_000 for n in reached]
-
-
-def live_and_die(folder: Path, told: Acknowledged, seconds: float) -> None:
-    """Run a writer for a while after it is ready, and kill it."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}"}
-    command = [sys.executable, str(WRITER), str(folder), *map(str, told.next)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as writer:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready 0\n"
-        time.sleep(seconds)
-        writer.send_signal(signal.SIGKILL)
-        told.hear(writer.stdout.read())
-
-
-async def test_a_writer_killed_at_any_moment_loses_nothing_it_was_told(tmp_path):
-    """Proves durability: over many kills every acknowledged record, round and offset is there, and no half round."""
-    folder, told, draws = tmp_path / "data", Acknowledged(), random.Random(SEED)
-    begun = time.monotonic()
-    for _ in range(KILLS):
-        await asyncio.to_thread(live_and_die, folder, told, draws.uniform(0.001, 0.15))
-        cluster = EmbeddedCluster(f"embedded:{folder}")
-        await check(cluster, told)
-        await cluster.close()
-    assert len(told.plain) > 1_000
-    assert len(told.rounds) > 200
-    assert time.monotonic() - begun < 60
-
-
-async def check(cluster: EmbeddedCluster, told: Acknowledged) -> None:
-    for number in range(2):
-        await cluster.producer(f"pool-{number}")
-    found = {name: await everything(cluster, name) for name in ("plain", "a", "b")}
-    assert told.plain <= set(found["plain"])
-    assert len(found["plain"]) == len(set(found["plain"]))
-    assert told.rounds <= set(found["b"])
-    assert len(found["b"]) == len(set(found["b"]))
-    assert sorted(found["a"]) == sorted(found["b"] * 2), "a round is whole or not there"
-    in_group = cluster.log.committed("rounds", TopicPartition("plain", 0))
-    assert in_group == max(found["b"], default=in_group), "the group's offset is the last round's"
-    assert (cluster.log.committed("shown", TopicPartition("plain", 1)) or 0) >= told.offset
-
-
-async def everything(cluster: EmbeddedCluster, topic: str) -> list[int]:
-    reader = await cluster.started(topic)
-    ends = await reader.end_offsets(reader.assignment())
-    values = []
-    while any([await reader.position(key) < end for key, end in ends.items()]):
-        for batch in (await reader.getmany(timeout_ms=5)).values():
-            values += [int(r.value) for r in batch]
-    await reader.stop()
-    return values

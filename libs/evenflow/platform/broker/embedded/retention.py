@@ -3,7 +3,7 @@
 Kafka expires and compacts whole segment files and never the one being written; this log looks at each record, so what
 Kafka may keep a little longer is gone here in time. Common to both: nothing behind the last stable offset is touched,
 offsets never change, compaction leaves holes, the newest record of a key stays, a tombstone stays for
-`delete.retention.ms`.
+`delete.retention.ms` from the first compaction that met it, whatever its stamp says.
 
 A topic that the archive keeps loses nothing that was not stored there first: an archive that fails stops the cleaning
 of its partition until the next step.
@@ -11,7 +11,7 @@ of its partition until the next step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenflow.platform.broker.embedded.clients.giving_way import give_way
@@ -28,11 +28,14 @@ TRIM_COUNT = 10_000
 
 @dataclass(slots=True)
 class Cleaned:
-    """What the last compaction of a partition left: where it ended, how many records, when a tombstone is due."""
+    """What the last compaction of a partition left: where it ended, how many records, and when each tombstone may go.
+
+    `due_ms` is by offset. A new process begins the time of all of them anew.
+    """
 
     end: int = 0
     kept_count: int = 0
-    tombstone_due_ms: int | None = None
+    due_ms: dict[int, int] = field(default_factory=dict)
 
 
 class Retention:
@@ -137,7 +140,7 @@ class Retention:
         """Drop what a newer record of its key replaced, markers, aborted records, and tombstones past their time."""
         end = self._compactable_end(partition, now_ms)
         before = self._cleaned.setdefault(partition.partition_id, Cleaned())
-        tombstone_due = before.tombstone_due_ms is not None and before.tombstone_due_ms <= now_ms
+        tombstone_due = min(before.due_ms.values(), default=now_ms + 1) <= now_ms
         dirty = end - max(before.end, partition.start)
         if not tombstone_due and (dirty <= 0 or dirty < partition.rules.dirty_ratio * (dirty + before.kept_count)):
             return 0
@@ -157,10 +160,13 @@ class Retention:
                 newest[record.key] = record
             position = records[-1].offset + 1
             await give_way()
-        tombstones = [
-            (r.timestamp + partition.rules.tombstone_ms, r.offset) for r in newest.values() if r.value is None
-        ]
-        superseded += [offset for due_ms, offset in tombstones if due_ms <= now_ms]
+        due_ms = {
+            record.offset: before.due_ms.get(record.offset, now_ms + partition.rules.tombstone_ms)
+            for record in newest.values()
+            if record.value is None
+        }
+        gone = [offset for offset, at_ms in due_ms.items() if at_ms <= now_ms]
+        superseded += gone
         if superseded:
             await self._archive(partition, end)
             self._log.storage.write(
@@ -171,8 +177,8 @@ class Retention:
             )
             partition.tail.remove(set(superseded))
         before.end = end
-        before.tombstone_due_ms = min((due_ms for due_ms, _ in tombstones if due_ms > now_ms), default=None)
-        before.kept_count = len(newest) - sum(1 for due_ms, _ in tombstones if due_ms <= now_ms)
+        before.due_ms = {offset: at_ms for offset, at_ms in due_ms.items() if at_ms > now_ms}
+        before.kept_count = len(newest) - len(gone)
         return len(superseded)
 
     @staticmethod

@@ -6,6 +6,7 @@ The view `events` shows the records in plain columns, for readers outside of the
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import sqlite3
@@ -107,8 +108,9 @@ class FileStorage:
             database.execute("commit")
             self._checkpointer.wrote(sum(record.size for _, record in change.records) // PAGE_BYTES + 1)
         except sqlite3.Error as error:
-            if database.in_transaction:
-                database.execute("rollback")
+            with contextlib.suppress(sqlite3.Error):
+                if database.in_transaction:
+                    database.execute("rollback")
             message = f"the log's file could not be written: {error}"
             raise KafkaStorageError(message) from error
 
