@@ -117,11 +117,11 @@ def _shrink_all(exploration: Exploration, report: Report, screen: _Screen) -> No
     answers = spread(work, wanted, jobs=exploration.jobs, limit_s=exploration.limit_s, tell=screen.say)
     with contextlib.closing(answers):
         for asked, answer in answers:
-            found = _kept(exploration.out, asked, answer)
+            found = kept(exploration.out, asked, answer)
             report.found[found.seed] = found
 
 
-def _kept(out: Path, asked: Row, answer: Row) -> Found:
+def kept(out: Path, asked: Row, answer: Row) -> Found:
     """Write the file of a failing seed: the shrunk world, or the whole one when it can't be repeated from a file."""
     seed = asked["shrink"]
     whole = draw(seed, asked["kinds"])[0]
