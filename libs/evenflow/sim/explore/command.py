@@ -66,6 +66,11 @@ def run_explore(exploration: Exploration, *, as_json: bool = False, write: Write
     return FAILS if report.failing else WRONG if report.never() else HOLDS
 
 
+def explore_bench(seeds: int = 50, jobs: int = 1) -> dict[str, Any]:
+    """The figures of so many worlds from seed 0 with all faults, whether they hold or not; nothing is shrunk."""
+    return explored(Exploration(range(seeds), jobs=jobs, keep_going=True, shrink_s=0)).figures()
+
+
 def explored(exploration: Exploration, *, quiet: bool = True) -> Report:
     """The report of an exploration; equal for any number of jobs but for what was measured."""
     report = Report(exploration.kinds, exploration.jobs)
