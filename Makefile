@@ -9,6 +9,9 @@ JOBS   ?= 2
 DATA   ?=
 OUT    ?=
 KILLS  ?= 8
+SEEDS  ?= 0:200
+FAULTS ?= all
+MINUTES ?=
 
 # What `make test` runs: everything that needs no server. Files of one test module stay on one worker.
 TESTS  := tests/unit tests/contract tests/scenarios tests/simulation tests/demo tests/e2e
@@ -20,7 +23,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration \
-	simulation e2e bench determinism kills rebuild up down lock clean
+	simulation explore e2e bench determinism kills rebuild up down lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +87,10 @@ integration: $(STAMP) ## Run the suites on connected servers (addresses from the
 
 simulation: $(STAMP) ## Run the seeded worlds
 	$(PYTEST) $(SPREAD) tests/simulation tests/scenarios
+
+explore: $(STAMP) ## Live random worlds with faults: SEEDS=0:200 JOBS=2 FAULTS=all MINUTES=5 OUT=found
+	$(BIN)/evenflow simulate explore --seeds $(SEEDS) --faults $(FAULTS) --jobs $(JOBS) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(OUT),--out $(OUT))
 
 e2e: $(STAMP) ## Run whole processes against each other
 	$(PYTEST) -rP $(SPREAD) tests/e2e

@@ -45,7 +45,7 @@ FOLDERS = (
 )
 TARGETS = (
     *("help", "setup", "dev", "demo", "fmt", "lint", "types", "test", "integration", "simulation", "e2e", "bench"),
-    *("schemas", "up", "down", "check", "determinism", "rebuild"),
+    *("schemas", "up", "down", "check", "determinism", "rebuild", "explore"),
 )
 
 

@@ -19,6 +19,7 @@ class Bench(StrEnum):
     PATH = "path"
     TELEMETRY = "telemetry"
     STATUS = "status"
+    EXPLORE = "explore"
     ENGINE = "engine"
     GANG = "gang"
     MEMORY = "memory"
@@ -31,17 +32,20 @@ READY: dict[Bench, tuple[str, str, tuple[str, ...]]] = {
     Bench.PATH: ("evenflow.hosting.benches.path", "path_bench", ("nodes", "tasks", "rate", "profile", "repetitions")),
     Bench.TELEMETRY: ("evenflow.hosting.benches.telemetry", "telemetry_bench", ("nodes", "repetitions")),
     Bench.STATUS: ("evenflow.hosting.benches.status", "status_bench", ("waiting", "nodes", "repetitions")),
+    Bench.EXPLORE: ("evenflow.sim.explore.command", "explore_bench", ("seeds", "jobs")),
 }
 
 
 def bench(
-    name: Annotated[Bench, typer.Argument(metavar="NAME", help="path, telemetry or status.")],
+    name: Annotated[Bench, typer.Argument(metavar="NAME", help="path, telemetry, status or explore.")],
     nodes: Annotated[int | None, typer.Option(min=1, max=100_000)] = None,
     tasks: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="path: tasks at saturation.")] = None,
     rate: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="path: tasks a second, paced.")] = None,
     profile: Annotated[str | None, typer.Option(help="path: embedded or server.")] = None,
     waiting: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="status: tasks that wait.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1, max=100)] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="explore: worlds, from seed 0.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, max=256, help="explore: processes.")] = None,
     data: Annotated[str, typer.Option(help="A folder of recorded data, for benches that use some.")] = "",
     output: FormOption = Form.TABLE,
     json_flag: JsonOption = False,
@@ -57,6 +61,8 @@ def bench(
         "profile": profile,
         "waiting": waiting,
         "repetitions": repetitions,
+        "seeds": seeds,
+        "jobs": jobs,
     }
     wrong = [option for option, value in given.items() if value is not None and option not in known]
     if wrong:

@@ -66,6 +66,11 @@ def run_explore(exploration: Exploration, *, as_json: bool = False, write: Write
     return FAILS if report.failing else WRONG if report.never() else HOLDS
 
 
+def explore_bench(seeds: int = 50, jobs: int = 1) -> dict[str, Any]:
+    """The figures of so many worlds from seed 0 with all faults, whether they hold or not; nothing is shrunk."""
+    return explored(Exploration(range(seeds), jobs=jobs, keep_going=True, shrink_s=0)).figures()
+
+
 def explored(exploration: Exploration, *, quiet: bool = True) -> Report:
     """The report of an exploration; equal for any number of jobs but for what was measured."""
     report = Report(exploration.kinds, exploration.jobs)
@@ -117,11 +122,11 @@ def _shrink_all(exploration: Exploration, report: Report, screen: _Screen) -> No
     answers = spread(work, wanted, jobs=exploration.jobs, limit_s=exploration.limit_s, tell=screen.say)
     with contextlib.closing(answers):
         for asked, answer in answers:
-            found = _kept(exploration.out, asked, answer)
+            found = kept(exploration.out, asked, answer)
             report.found[found.seed] = found
 
 
-def _kept(out: Path, asked: Row, answer: Row) -> Found:
+def kept(out: Path, asked: Row, answer: Row) -> Found:
     """Write the file of a failing seed: the shrunk world, or the whole one when it can't be repeated from a file."""
     seed = asked["shrink"]
     whole = draw(seed, asked["kinds"])[0]

@@ -17,6 +17,8 @@ STORIES: Final = ("node", "cut", "join", "service", "store", "device", "link")
 SUBMITS: Final = ("submit", "repeat")
 #: Fields of the file that are no content of the world.
 FIXED: Final = ("version", "name", "about", "seed", "until", "steps", "expect")
+#: Fields of the file that are one word.
+SWITCHES: Final = ("impossible_steps", "start")
 #: Fields that name what they stand in.
 NAMES: Final = ("id", "from", "to", "site", "model")
 
@@ -182,7 +184,7 @@ def _specifications(document: Document) -> Iterator[tuple[Path, Document]]:
 
 def fields(document: Document) -> list[Path]:
     """Paths of what else may be left out: fields of nodes, sites, links, queues, datasets, and of steps' arguments."""
-    found: list[Path] = []
+    found: list[Path] = [(name,) for name in SWITCHES if name in document]
     for kind, entries in document.items():
         if kind not in FIXED and isinstance(entries, list):
             for place, entry in enumerate(entries):

@@ -80,22 +80,22 @@ class _Shrinker:
             self._cut_off(ends_s)
         for _ in range(ROUNDS_MAX):
             before = _text(self.best)
-            for name, work in self._passes():
+            for work in self._passes():
                 work()
-                steps, size = len(self.best["steps"]), len(_text(self.best))
-                self._tell(f"{name}: {steps} steps, {size} characters, {self.tries} tries")
+            self._tell(f"{len(self.best['steps'])} steps, {len(_text(self.best))} characters, {self.tries} tries")
             if _text(self.best) == before:
                 return
 
-    def _passes(self) -> Sequence[tuple[str, Callable[[], object]]]:
+    def _passes(self) -> Sequence[Callable[[], object]]:
+        """Whole stories first, then single steps, then what the rest is made of."""
         return (
-            ("steps that belong together", lambda: self._most(leaving.groups_of(self.best), leaving.without_groups)),
-            ("single steps", lambda: self._most(range(len(self.best["steps"])), leaving.without_steps)),
-            ("parts of the world", self._parts),
-            ("fields of tasks", lambda: self._most(leaving.task_fields(self.best), leaving.without_task_fields)),
-            ("other fields", lambda: self._most(leaving.fields(self.best), without_paths)),
-            ("values", self._values),
-            ("time", self._time),
+            lambda: self._most(leaving.groups_of(self.best), leaving.without_groups),
+            lambda: self._most(range(len(self.best["steps"])), leaving.without_steps),
+            self._parts,
+            lambda: self._most(leaving.task_fields(self.best), leaving.without_task_fields),
+            lambda: self._most(leaving.fields(self.best), without_paths),
+            self._values,
+            self._time,
         )
 
     # -- trying -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from evenflow.sim.explore.scene import Document
 LINE_MAX: Final = 120
 ORDER: Final = (
     *("version", "name", "about", "start", "seed", "until", "settings", "policy"),
-    *("sites", "links", "nodes", "queues", "datasets", "steps", "expect"),
+    *("sites", "links", "nodes", "queues", "datasets", "impossible_steps", "steps", "expect"),
 )
 #: One entry a line, however short.
 LISTED: Final = ("steps",)
