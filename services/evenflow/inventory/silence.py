@@ -46,7 +46,9 @@ class Silence:
     def tolerance(self) -> Tolerance:
         """Limits for the judgement."""
         rule = self._rule
-        return Tolerance(min(self._suspect_ms, rule.tolerance_ms), rule.tolerance_ms, rule.blind_max_ms)
+        # Suspicion well before loss: else the first is lost before it shows that all fell silent together.
+        suspect_ms = min(self._suspect_ms, rule.tolerance_ms // 2)
+        return Tolerance(suspect_ms, rule.tolerance_ms, rule.blind_max_ms)
 
 
 _KEYS = ("tolerance", "hold_off", "blind_max")

@@ -80,8 +80,11 @@ class Bridge:
         self._loop.call_later(self._latency(), self._arrive, request, future, answer, context=self._world)
 
     def _arrive(self, request: HttpRequest, future: asyncio.Future[HttpResponse], answer: HttpResponse) -> None:
-        if self._reachable() and not future.done():
-            future.set_result(self._downlink.answered(self._node, request, answer))
+        if not self._reachable() or future.done():
+            return
+        told = self._downlink.answered(self._node, request, answer)
+        if not future.done():  # what a rule let go may have answered it; the node asks again from where it was
+            future.set_result(told)
 
     def _died(self, process: Process) -> None:
         for future, server in list(self._pending.items()):
