@@ -22,7 +22,8 @@ LETTER_BYTES_MAX: Final = MESSAGE_BYTES_MAX + 131_072
 class Stream:
     """One topic. `key` says what a record's key is made of; `archive` copies records before they expire.
 
-    `traced` records carry a trace context; life signs and state rows are no part of anybody's course.
+    `traced` records carry a trace context; life signs and state rows are no part of anybody's course. `stamped` ones
+    carry a node's stamp, or nobody applies them.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Stream:
     archive: bool = False
     dead_letters: bool = True
     traced: bool = True
+    stamped: bool = False
     message_bytes_max: int = MESSAGE_BYTES_MAX
 
     @property
@@ -77,6 +79,7 @@ RUNS = Stream(
     "evenflow.runs.v1", "tenant/task", ("agents",), ("placement", "checkpoint", "billing", "console"),
     ("attempt.accepted", "attempt.refused", "attempt.staged", "attempt.started", "attempt.progressed",
      "attempt.checkpointed", "attempt.succeeded", "attempt.failed", "attempt.stopped", "attempt.reclaimed"),
+    stamped=True,
 )  # fmt: skip
 TELEMETRY = Stream(
     "evenflow.telemetry.v1", "node", ("agents", "inventory"), ("inventory",),
@@ -84,6 +87,7 @@ TELEMETRY = Stream(
 )  # fmt: skip
 PROBES = Stream(
     "evenflow.probes.v1", "node", ("agents",), ("link-probe",), ("link.sampled",), retention_ms=DAY_MS,
+    stamped=True,
 )  # fmt: skip
 NODES = Stream(
     "evenflow.nodes.v1", "node", ("inventory",), ("inventory", "placement", "gateway", "link-probe", "console"),
@@ -99,7 +103,7 @@ DATASETS = Stream(
 )  # fmt: skip
 TRANSFERS = Stream(
     "evenflow.transfers.v1", "transfer", ("agents",), ("inventory", "billing", "console"),
-    ("transfer.planned", "transfer.progressed", "transfer.finished", "transfer.failed"),
+    ("transfer.planned", "transfer.progressed", "transfer.finished", "transfer.failed"), stamped=True,
 )  # fmt: skip
 CHECKPOINTS = Stream(
     "evenflow.checkpoints.v1", "tenant/task", ("checkpoint",), ("checkpoint", "placement", "console"),

@@ -23,6 +23,7 @@ import structlog
 from aiokafka import TopicPartition
 
 from evenflow.events.contract import Contract
+from evenflow.events.envelope import AgentStamp
 from evenflow.events.streams import BY_NAME, Stream, dead_letters_of, topics
 from evenflow.hosting.registry import SERVICES
 from evenflow.platform.broker.codec import JSON, Encoded, Fact, Received, Wire, decode
@@ -57,6 +58,7 @@ class Pool:
         self.objects = MemoryObjects()
         self.services: dict[str, Service] = {}
         self._started = 0
+        self._sequence = 0
         self._outlet: Outlet | None = None
 
     def runtime(self, name: str, point: FailPoint = no_fail_point) -> Runtime:
@@ -96,8 +98,16 @@ class Pool:
         if self._outlet is None:
             self._outlet = Outlet(self.runtime("outsider"))
             await self._outlet.start()
-        await self._outlet.publish(*facts)
+        await self._outlet.publish(*(self._stamped(fact) for fact in facts))
         await self.pass_s(0.05)
+
+    def _stamped(self, fact: Fact) -> Fact:
+        """The fact as its node would say it, where only nodes speak and nothing else is said."""
+        if not fact.stream.stamped or fact.stamp is not None or fact.body is None:
+            return fact
+        self._sequence += 1
+        node = str(getattr(fact.body, "node", ""))
+        return replace(fact, stamp=AgentStamp(node or "n1", "outsider", self._sequence))
 
     async def publish_raw(
         self, stream: Stream, key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes]] | None = None

@@ -17,6 +17,7 @@ from evenflow.console.main import build
 from evenflow.console.projection.board import Board
 from evenflow.console.settings import ConsoleSettings
 from evenflow.events.contract import Contract
+from evenflow.events.envelope import AgentStamp
 from evenflow.events.contracts.placement import (
     AttemptUse,
     DeviceShare,
@@ -140,6 +141,8 @@ class Teller:
 
     def __call__(self, stream: Stream, body: Contract | None, key: str = "", **more: Any) -> Received:
         number = next(self._number)
+        if stream.stamped:
+            more = {"stamp": AgentStamp("n1", "s1", number), **more}
         fact = Fact(stream, body, key=key, **more)
         record = encode(fact, source="test", now_ms=NOW_MS + number, new_id=f"e{number}")
         read = Read(

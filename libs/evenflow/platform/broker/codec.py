@@ -35,6 +35,12 @@ from evenflow.platform.broker.ports import Record
 PROBLEM_LENGTH_MAX: Final = 500
 
 
+class Unsigned(Refused):
+    """Said in an agent's name without its stamp: no reader applies it."""
+
+    code = "unsigned"
+
+
 @dataclass(slots=True)  # never changed; not frozen, which triples the cost of what is made for every record
 class Received:
     """A readable record. `body` is None for a tombstone and for a type this reader does not know (skipped, counted)."""
@@ -186,6 +192,8 @@ def _decode(record: Record, stream: Stream) -> Received:
     envelope = from_headers(record.headers)
     key = _key_text(record.key)
     value = record.value or b""
+    if stream.stamped and envelope.stamp is None:
+        raise Unsigned(f"{stream.name} takes only what carries its node's stamp; agents write it through the gateway")
     body: Contract | None = None
     if not value:
         if not stream.compacted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
@@ -12,11 +12,12 @@ from aiokafka import TopicPartition
 from aiokafka.errors import MessageSizeTooLargeError
 
 from evenflow.agent.clients.exchange import HttpRequest, HttpResponse, call_asgi
+from evenflow.core.errors import EvenflowError, Refused
 from evenflow.events.envelope import AgentStamp
 from evenflow.events.streams import BY_NAME, STREAMS, dead_letters_of, topics
 from evenflow.hosting.registry import SERVICES
 from evenflow.placement.service import PlacementService
-from evenflow.platform.broker.codec import Bad, Received, decode
+from evenflow.platform.broker.codec import Bad, decode, read_body
 from evenflow.platform.broker.dead_letters import ERROR, ORIGIN
 from evenflow.platform.broker.embedded.records import DATA, InvalidRecordError
 from evenflow.platform.broker.ports import Producer, Record
@@ -30,10 +31,11 @@ from evenflow.sim.world.composition import Composition
 from evenflow.sim.world.hosting import Hosted
 from evenflow.sim.world.world import Pace, World, secret_of, token_of
 from evenflow.testkit.fuzz.records import Thrown, as_record
-from evenflow.testkit.fuzz.surroundings import COMPARED_S, THROWN_S, world_scenario
+from evenflow.testkit.fuzz.surroundings import THROWN_S, world_scenario
 
 #: Placement shows its progress in a group of this name; nobody reads those offsets back.
 PLACEMENT_GROUP: Final = "placement.default-lag"
+HTTP_OK: Final = 200
 LOOK_S: Final = 1.0
 UNREAD_MAX: Final = 100_000
 #: Signed records of a lying agent count from here, beyond what its honest half says.
@@ -48,6 +50,14 @@ T = TypeVar("T")
 Story = Callable[["Target"], Awaitable[T]]
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """A process that ended untold."""
+
+    name: str
+    why: str
+
+
 @dataclass(slots=True)
 class Landed:
     """What became of thrown records, by their place topic/partition/offset."""
@@ -59,9 +69,9 @@ class Landed:
 class Target:
     """A running world and the ways to hit it. Made by `in_world`."""
 
-    def __init__(self, world: World, exits: list[str]) -> None:
+    def __init__(self, world: World, ends: list[End]) -> None:
         self.world = world
-        self.exits = exits
+        self.ends = ends
         self._producer: Producer | None = None
         self._sequence = SEQUENCE_FIRST
         self._reader: Any = None
@@ -105,17 +115,22 @@ class Target:
 
     def _signed(self, one: Thrown) -> list[tuple[str, bytes | None]]:
         """The headers with the stamp of the node that the body names, signed with its own key: a node that lies."""
-        read = decode(as_record(one), BY_NAME[one.topic])
-        if isinstance(read, Bad) or read.body is None:
+        value = one.value or b""
+        try:
+            body = read_body(next(str(text, "utf-8") for name, text in one.headers if name == "ce_type" and text), value)
+        except (EvenflowError, KeyError, ValueError, StopIteration):  # not to be signed by anybody
             return list(one.headers)
-        node = str(getattr(read.body, "node", "") or "n3")
+        node = str(getattr(body, "node", "") or "n3")
         session = self.world.nodes.node(node).disk.session() if node in ("n1", "n2", "n3") else "s"
         self._sequence += 1
-        fields = stated_fields(read.body, node=node, session=session, sequence=self._sequence)
+        fields = stated_fields(body, node=node, session=session, sequence=self._sequence)
         key = key_from_seed(f"{self.world.scenario.seed}/{node}")
+        try:
+            signature = sign_receipt(key, value, fields).hex()
+        except Refused:  # a name that can't be signed; it comes unsigned
+            return list(one.headers)
         stamp = AgentStamp(
-            node, session, self._sequence, fields.attempt, fields.member, fields.epoch,
-            sign_receipt(key, read.value, fields).hex(),
+            node, session, self._sequence, fields.attempt, fields.member, fields.epoch, signature
         )  # fmt: skip
         names = ("node", "session", "sequence", "attempt", "member", "epoch", "signature")
         return [*one.headers, *((name, str(getattr(stamp, name)).encode()) for name in names)]
@@ -123,6 +138,22 @@ class Target:
     async def call(self, service: str, request: HttpRequest) -> HttpResponse:
         """One request straight into a service's application."""
         return await call_asgi(self._runs(service).app, request)
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """What the loop was told of errors that nobody handled."""
+        return self.world.loop.errors
+
+    async def submit(self, task: str) -> None:
+        """A good task at the door, with a moment to be looked at."""
+        await self.world.door.submit({"id": task, "run": {"work_s": 1}})
+        await self.pass_s(5)
+
+    async def heard_of(self, task: str) -> int:
+        """The status with which the console answers for a task that placement decided about."""
+        answer = await self.call("console", HttpRequest("GET", f"/api/v1/tasks/{task}", {"host": "localhost"}))
+        decided = f"default/{task}" in self.leader().model.tasks
+        return answer.status if decided or answer.status != HTTP_OK else 0
 
     async def restart(self, *names: str) -> None:
         """Kill services and start them again."""
@@ -210,6 +241,16 @@ class Target:
                     found[(headers[ORIGIN] or b"").decode("utf-8", "replace")] = (headers.get(ERROR) or b"").decode()
         return found
 
+    def overlooked(self, landed: Landed, parked: Mapping[str, str]) -> list[Thrown]:
+        """What can't be read on a topic with dead letters, and was not parked."""
+        missed = []
+        for place, one in landed.thrown.items():
+            stream = BY_NAME.get(one.topic)
+            if stream is not None and stream.dead_letters and place not in parked:
+                if isinstance(decode(as_record(one), stream), Bad):
+                    missed.append(one)
+        return missed
+
     async def state(self, without: Iterable[str] = ()) -> dict[str, str]:
         """Hashes of what the world believes, part by part; records at the places `without` are left out of the log."""
         parts: dict[str, str] = {}
@@ -258,10 +299,10 @@ def _hash(text: str) -> str:
 def in_world(story: Story[T], seed: int, *, scenario: Scenario | None = None) -> T:
     """Run one story in a fresh world, from its opening up to the moment of throwing, then the story itself."""
     chosen = scenario or world_scenario(seed)
-    exits: list[str] = []
+    ends: list[End] = []
 
     def report(hosted: Hosted, error: BaseException | None) -> None:
-        exits.append(f"{hosted.name}: {type(error).__name__}: {error}"[:500])
+        ends.append(End(hosted.name, f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]))
 
     fixed = {"gateway": {"token": token_of(chosen.seed), "secret": secret_of(chosen.seed)}}
     composition = Composition(chosen.settings, chosen.policy, SERVICES, fixed)
@@ -272,7 +313,7 @@ def in_world(story: Story[T], seed: int, *, scenario: Scenario | None = None) ->
 
         async def main() -> None:
             await world.open()
-            target = Target(world, exits)
+            target = Target(world, ends)
             for step in chosen.steps:
                 await world.until(step.at_ms)
                 await VERBS[step.verb].act(world, step.arguments)
@@ -285,5 +326,3 @@ def in_world(story: Story[T], seed: int, *, scenario: Scenario | None = None) ->
             world.close()
     return outcome[0]
 
-
-__all__ = ["COMPARED_S", "Landed", "Received", "Sequence", "Target", "in_world"]
