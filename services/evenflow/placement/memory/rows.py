@@ -17,7 +17,7 @@ from evenflow.core.lifecycle.member import MemberState
 from evenflow.core.lifecycle.task import TERMINAL, TaskState
 from evenflow.core.placement.plan import Place
 
-STATE_VERSION: Final = 1
+STATE_VERSION: Final = 2
 
 Document = dict[str, Any]
 
@@ -46,6 +46,7 @@ class MemberRow:
     run_ms: int = 0
     start_ms: int = 0
     progress_ms: int = 0
+    session: str = ""
 
     def copied(self) -> MemberRow:
         """An independent copy."""
@@ -201,7 +202,7 @@ Row = TaskRow | NodeRow | PoolRow | AlertRow
 _MEMBER: Final = MemberRow(0, "", "", (), 0, 0, 0)
 _MEMBER_RARE: Final = (
     "price_per_hour_micro", "cpu_price_per_hour_micro", "device_memory_bytes", "held", "started", "run_ms", "start_ms",
-    "progress_ms",
+    "progress_ms", "session",
 )  # fmt: skip
 _TASK_RARE: Final = (
     "not_before_ms", "attempt", "failure_count", "start_failed", "setback_count", "avoid", "checkpoints",
