@@ -176,7 +176,7 @@ class Member:
             task=self._task,
             attempt=desired.attempt,
             member=desired.place.member,
-            members=1 + len(desired.peers),
+            members=len(desired.peers) or 1,
             devices=tuple(share.index for share in desired.place.devices),
             cpu_milli=desired.place.cpu_milli,
             memory_bytes=desired.place.memory_bytes,

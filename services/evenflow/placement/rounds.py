@@ -11,7 +11,8 @@ from pydantic_core import to_json
 
 from evenflow.core.errors import EvenflowError
 from evenflow.core.lifecycle.event_types import EventType
-from evenflow.core.placement.plan import Plan
+from evenflow.core.placement.engine import could_seat
+from evenflow.core.placement.plan import Demand, Plan
 from evenflow.core.probing.sequence import Freshness
 from evenflow.events.streams import ROUNDS
 from evenflow.placement.deciding import planning, watching
@@ -24,7 +25,7 @@ from evenflow.placement.encoding import Writer, cut
 from evenflow.placement.inputs import Input
 from evenflow.placement.memory.capacity import Capacity
 from evenflow.placement.memory.model import Model
-from evenflow.placement.memory.rows import NodeRow, PoolRow
+from evenflow.placement.memory.rows import NodeRow, PoolRow, TaskRow
 from evenflow.placement.memory.tables import Tables
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import PROBLEM_LENGTH_MAX, Bad, Encoded, Received
@@ -165,10 +166,19 @@ class Rounds:
     def _watch(self, draft: Draft) -> None:
         """Level-triggered checks: nodes that changed, tasks whose time has come."""
         dirty, self.tables.dirty_nodes = self.tables.dirty_nodes, {}
+        if dirty:  # what waits for a lost node may have somewhere else to go now
+            dirty |= {node: None for node in self.tables.lost_nodes if node in self.model.on_node}
         for node in dirty:
-            watching.check_node(draft, node)
+            watching.check_node(draft, node, lambda row: self._has_place(draft, row))
         for key in self.model.due(draft.now_ms):
             watching.check_due(draft, key)
+
+    def _has_place(self, draft: Draft, row: TaskRow) -> bool:
+        if row.task is None:
+            return False
+        snapshot = self.capacity.snapshot(self.tables)
+        demand = Demand(row.task, row.sequence, row.queued_ms, avoid=row.avoid)
+        return could_seat(snapshot, demand, draft.policy, draft.now_ms)
 
     def take(self, decided: Decided) -> None:
         """Let memory follow a round that is committed, by the same function as in a restore."""

@@ -11,7 +11,7 @@ from evenflow.core.errors import Ended
 from evenflow.events.contracts import agent
 from evenflow.events.envelope import derived_id
 from evenflow.placement.encoding import row_bytes, row_of
-from evenflow.placement.memory.rows import PoolRow, TaskRow
+from evenflow.placement.memory.rows import STATE_VERSION, PoolRow, TaskRow
 
 DEVICE = {"resources": {"devices": {"count": 1}}}
 NODES = ("n1", "n2", "n3")
@@ -122,7 +122,9 @@ def test_a_task_row_reads_back_as_it_was(pool: Any) -> None:
 
 def test_an_older_build_never_leads_over_newer_state(pool: Any) -> None:
     """The row's version says so, and the process ends instead of guessing."""
-    newer = row_bytes(PoolRow("default")).replace(b'"state_version":1', b'"state_version":2')
+    newer = row_bytes(PoolRow("default")).replace(
+        b'"state_version":%d' % STATE_VERSION, b'"state_version":%d' % (STATE_VERSION + 1)
+    )
     with pytest.raises(Ended, match="run the newer") as ended:
         row_of("pool/default", newer)
     assert ended.value.exit_code == 6

@@ -39,6 +39,12 @@ def round(  # noqa: A001  the name of the one entry of this package, fixed by it
     return _Round(snapshot, queues, policy, now_ms).plan(demands)
 
 
+def could_seat(snapshot: Snapshot, demand: Demand, policy: Policy, now_ms: int) -> bool:
+    """Whether nodes that take work now could hold the task if they were empty: whether it has anywhere to go at all."""
+    seeker = Seeker(scope_of(snapshot.fleet, snapshot.sites), snapshot, policy, now_ms)
+    return seeker.could_seat(demand, seeker.classes_of(demand))
+
+
 class _Round:
     """The working state of one round."""
 

@@ -176,10 +176,21 @@ def seat_unlike(
     return None
 
 
-def never_seats(scope: Scope, classes: tuple[DemandClass, ...], task: Task, forbidden: Sequence[str]) -> bool:
-    """Whether no node, or none together, could hold the task even if all were empty, outside the `forbidden` sites."""
+def never_seats(
+    scope: Scope,
+    classes: tuple[DemandClass, ...],
+    task: Task,
+    forbidden: Sequence[str],
+    closed: Mask | None = None,
+) -> bool:
+    """Whether no node, or none together, could hold the task even if all were empty.
+
+    Sites that are `forbidden` and nodes that are `closed` are left out.
+    """
     table = scope.scratch.table
     barred: Mask = np.isin(table.site, [table.site_names.index(site) for site in forbidden])
+    if closed is not None:
+        barred |= closed
     if len(classes) == 1:
         return not bool((classes[0].possible & ~barred).any())
     adjacency = task.adjacency if task.adjacency and task.adjacency.then == "wait" else None

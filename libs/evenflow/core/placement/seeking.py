@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from evenflow.core.demand.task import Task
-from evenflow.core.fleet.columns import DISK
+from evenflow.core.fleet.columns import DISK, OPEN
 from evenflow.core.fleet.snapshot import Snapshot
 from evenflow.core.fleet.table import Bits, Mask
 from evenflow.core.lifecycle.reasons import Blocker, Reason
@@ -156,8 +156,7 @@ class Seeker:
 
     def never_fits(self, demand: Demand, classes: tuple[DemandClass, ...]) -> bool:
         """Whether no registered node, or none together, could hold the task even if all were empty and open."""
-        task = demand.task
-        forbidden = self._forbidden_by_residency(demand) if task.data else ()
+        task, forbidden = demand.task, self._forbidden_by_residency(demand)
         if len(classes) > 1:
             adjacency = task.adjacency if task.adjacency and task.adjacency.then == "wait" else None
             key: tuple[object, ...] = (forbidden, classes[1:], task.one_per_node, adjacency)
@@ -168,6 +167,12 @@ class Seeker:
         if found is None:
             found = cache[key] = never_seats(self._scope, classes, task, forbidden)
         return found
+
+    def could_seat(self, demand: Demand, classes: tuple[DemandClass, ...]) -> bool:
+        """Whether nodes that take work now could hold the task if they were empty."""
+        closed = self._scope.scratch.amounts[OPEN] == 0
+        closed[list(self._rows(demand.avoid))] = True
+        return not never_seats(self._scope, classes, demand.task, self._forbidden_by_residency(demand), closed)
 
     def placed(
         self,
@@ -293,8 +298,7 @@ class Seeker:
 
     def _forbidden_by_residency(self, demand: Demand) -> tuple[str, ...]:
         """Sites where the data may never lie."""
-        hauls = self.crossings.hauls
-        if hauls.missing(demand.task.data) is not None:
+        if not demand.task.data or (hauls := self.crossings.hauls).missing(demand.task.data) is not None:
             return ()
         sites = self._scope.scratch.table.site_names
         return tuple(site for site in sites if hauls.at(demand, site).obstacle is Reason.RESIDENCY)

@@ -40,6 +40,10 @@ class Gangs:
         shown, number = task.shown, attempt.number  # type: ignore[attr-defined]  # views of the observer
         place = record.body.get("place") or {}
         members = attempt.members  # type: ignore[attr-defined]  # a view of the observer
+        nodes = [members[index].node for index in sorted(members)]
+        if len(members) > 1 and record.body.get("wish") == "run" and list(record.body.get("peers", ())) != nodes:
+            told = list(record.body.get("peers", ()))
+            yield f"member {place.get('member')} of attempt {number} of {shown} is told of {told}, they are on {nodes}"
         if record.body.get("wish") == "run" and (shown, number) in self._bound:
             self._bound[shown, number][1][int(place.get("member", 0))] = None
             document = task.document or {}  # type: ignore[attr-defined]  # a view of the observer

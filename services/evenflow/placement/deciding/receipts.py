@@ -53,6 +53,12 @@ def on_receipt(draft: Draft, received: Received) -> None:
     if member is None:
         raise AssertionError(f"{row.key} lost a member while it was copied")
     live = row.current is not None and row.current.number == body.attempt
+    stamp = received.envelope.stamp
+    if isinstance(body, agent.AttemptAccepted) and stamp is not None:
+        if member.session and member.session != stamp.session:
+            _on_taken_anew(draft, row, member, body, live=live)
+            return
+        member.session = stamp.session
     if isinstance(body, agent.AttemptReclaimed):
         _on_reclaimed(draft, row, member, body, live=live)
     elif live:
@@ -94,6 +100,18 @@ def _advance(draft: Draft, member: MemberRow, state: MemberState) -> bool:
 
 def _on_accepted(draft: Draft, _: TaskRow, member: MemberRow, __: Any) -> None:
     _advance(draft, member, MemberState.ACCEPTED)
+
+
+def _on_taken_anew(draft: Draft, row: TaskRow, member: MemberRow, body: agent.AttemptAccepted, *, live: bool) -> None:
+    """The node took the same member twice: its machine came back without memory of the first time.
+
+    What ran there is gone, and what it begins now is not that: it would do the work again from where the attempt began.
+    """
+    draft.note("a machine came back empty", node=member.node, task=row.key, attempt=body.attempt, member=body.member)
+    if live and not member.state.done:
+        endings.lose_members(draft, row, [member], Cause.NODE_LOST)
+    elif member.held and member.wish is not Wish.RECLAIM:
+        draft.want(row, body.attempt, member, Wish.RECLAIM)
 
 
 def _on_refused(draft: Draft, row: TaskRow, member: MemberRow, body: agent.AttemptRefused) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from evenflow.core.lifecycle.alerts import Alert
@@ -12,21 +13,24 @@ from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
 from evenflow.placement.memory.rows import AttemptRow, MemberRow, TaskRow
 
+#: Whether nodes that take work now could hold a task if they were empty.
+HasPlace = Callable[[TaskRow], bool]
+
 _LEAVING: Final = {
     Administration.DRAINING: Cause.DRAINED,
     Administration.MAINTENANCE: Cause.MAINTENANCE,
 }
 
 
-def check_node(draft: Draft, node: str) -> None:
-    """Compare everything on a node with what is now said of it."""
+def check_node(draft: Draft, node: str, has_place: HasPlace) -> None:
+    """Compare everything on a node with what is now said of it. `has_place` says whether a task could go elsewhere."""
     _check_session(draft, node)
     if draft.tables.gone(node):
         draft.clear_alert(Alert.NODE_IDENTITY, node)
     for key in list(draft.model.on_node.get(node, ())):
         row = draft.task(key)
         if row is not None:
-            _check_task_on(draft, row, node)
+            _check_task_on(draft, row, node, has_place)
 
 
 def _check_session(draft: Draft, node: str) -> None:
@@ -37,20 +41,20 @@ def _check_session(draft: Draft, node: str) -> None:
         draft.forgive_node(node, session)
 
 
-def _check_task_on(draft: Draft, row: TaskRow, node: str) -> None:
+def _check_task_on(draft: Draft, row: TaskRow, node: str, has_place: HasPlace) -> None:
     attempt = row.current
     if attempt is not None and any(m.node == node and not m.state.done for m in attempt.members):
-        _check_attempt(draft, row, attempt, node)
+        _check_attempt(draft, row, attempt, node, has_place)
     if draft.tables.gone(node):
         _free_what_is_gone(draft, row.key, node)
     elif draft.tables.lost(node):
         _give_up_holds(draft, row.key, node)
 
 
-def _check_attempt(draft: Draft, row: TaskRow, attempt: AttemptRow, node: str) -> None:
+def _check_attempt(draft: Draft, row: TaskRow, attempt: AttemptRow, node: str, has_place: HasPlace) -> None:
     here = [member.member for member in attempt.members if member.node == node and not member.state.done]
     if draft.tables.lost(node):
-        _check_lost(draft, row, attempt, node, here)
+        _check_lost(draft, row, attempt, node, here, has_place)
         return
     if row.unreachable and not any(draft.tables.lost(member.node) for member in attempt.members):
         row = draft.change(row.key)
@@ -71,9 +75,15 @@ def _check_attempt(draft: Draft, row: TaskRow, attempt: AttemptRow, node: str) -
         endings.stop_attempt(draft, draft.change(row.key), cause)
 
 
-def _check_lost(draft: Draft, row: TaskRow, attempt: AttemptRow, node: str, here: list[int]) -> None:
-    waits = row.task is not None and not row.task.reschedule_on_lost and not draft.tables.gone(node)
-    if waits and attempt.cause not in endings.FINAL:
+def _check_lost(
+    draft: Draft, row: TaskRow, attempt: AttemptRow, node: str, here: list[int], has_place: HasPlace
+) -> None:
+    """Give the attempt up, unless it is to wait for its node, or there is nowhere else for it to go."""
+    waits = False
+    if row.task is not None and not draft.tables.gone(node) and attempt.cause not in endings.FINAL:
+        waits = not row.task.reschedule_on_lost
+        waits = waits or (bool(attempt.started_ms) and attempt.cause is None and not has_place(row))
+    if waits:
         if not row.unreachable:
             draft.change(row.key).unreachable = True
         return
@@ -133,6 +143,7 @@ def check_due(draft: Draft, key: str) -> None:
             return
         if attempt.cause not in endings.FINAL:
             endings.stop_attempt(draft, row, Cause.DEADLINE, "the deadline passed")
+            _give_up_unreachable(draft, row)
             return
     if attempt is None:
         return
@@ -142,6 +153,14 @@ def check_due(draft: Draft, key: str) -> None:
     elif attempt.cause is not None and attempt.stop_due_ms and draft.now_ms >= attempt.stop_due_ms:
         late = ", ".join(member.node for member in attempt.members if not member.state.done)
         draft.raise_task_alert(row, Alert.TASK_STUCK, f"asked to stop ({attempt.cause}) and not stopped on {late}")
+
+
+def _give_up_unreachable(draft: Draft, row: TaskRow) -> None:
+    """Nobody can ask a lost node to stop: a task that must end does not wait for it."""
+    attempt = row.current
+    lost = [] if attempt is None else [m for m in attempt.members if not m.state.done and draft.tables.lost(m.node)]
+    if lost:
+        endings.lose_members(draft, row, lost, Cause.NODE_LOST)
 
 
 def forget_old(draft: Draft, limit: int) -> None:

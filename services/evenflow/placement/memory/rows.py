@@ -17,7 +17,7 @@ from evenflow.core.lifecycle.member import MemberState
 from evenflow.core.lifecycle.task import TERMINAL, TaskState
 from evenflow.core.placement.plan import Place
 
-STATE_VERSION: Final = 1
+STATE_VERSION: Final = 2
 
 Document = dict[str, Any]
 
@@ -48,6 +48,7 @@ class MemberRow:
     start_ms: int = 0
     progress_ms: int = 0
     leftover: bool = False
+    session: str = ""
 
     def copied(self) -> MemberRow:
         """An independent copy."""
@@ -208,7 +209,7 @@ Row = TaskRow | NodeRow | PoolRow | AlertRow
 _MEMBER: Final = MemberRow(0, "", "", (), 0, 0, 0)
 _MEMBER_RARE: Final = (
     "price_per_hour_micro", "cpu_price_per_hour_micro", "device_memory_bytes", "held", "started", "run_ms", "start_ms",
-    "progress_ms", "leftover",
+    "progress_ms", "leftover", "session",
 )  # fmt: skip
 _TASK_RARE: Final = (
     "not_before_ms", "attempt", "failure_count", "start_failed", "setback_count", "avoid", "checkpoints",

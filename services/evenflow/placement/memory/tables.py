@@ -43,6 +43,7 @@ class Tables:
         self.policy: Policy = DEFAULT_POLICY
         self.policy_hash = policy_hash(DEFAULT_POLICY)
         self.dirty_nodes: dict[str, None] = {}
+        self.lost_nodes: dict[str, None] = {}
         self.network_changed = True
         self.queues_changed = True
         self._changed = changed
@@ -78,6 +79,10 @@ class Tables:
         else:
             return
         self.dirty_nodes[name] = None
+        if self.lost(name):
+            self.lost_nodes[name] = None
+        else:
+            self.lost_nodes.pop(name, None)
 
     def _apply_link(self, name: str, body: LinkEstimate | None) -> None:
         self.network_changed = True
