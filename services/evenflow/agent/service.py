@@ -41,6 +41,8 @@ from evenflow.events.documents.task_specification import parse_task
 
 REFUSED_REMEMBERED_MAX: Final = 1_000
 REVOKED_TIMEOUT_S: Final = 30.0
+#: How far the pause between repetitions grows, in first pauses.
+UNHEARD_PAUSE_GROWTH_MAX: Final = 8
 
 
 class AgentService:
@@ -60,6 +62,7 @@ class AgentService:
         self._requests = Requests(around, self._speaker, self.members, self.uplink.beat_now)
         self._desired: dict[str, DesiredItem] = {}
         self._complete = False
+        self._unheard: dict[str, tuple[int, int]] = {}
         self._newest: dict[str, int] = {}
         self._refused: dict[tuple[str, int, str], None] = {}
         self._wake = asyncio.Event()
@@ -126,12 +129,18 @@ class AgentService:
     # --- desired state ------------------------------------------------------------------------------------------------
 
     async def _poll(self) -> None:
-        instance, revision = "", 0
+        instance, revision, whole_ms = "", 0, 0
         while True:
             change = await self.uplink.desired(instance, revision)
             instance, revision = change.instance, change.revision
+            now_ms = self._around.clock.monotonic_ms()
+            if change.full:
+                whole_ms = now_ms
+            elif now_ms - whole_ms >= self._settings.whole_set_after_ms:
+                instance, revision = "", 0  # whatever change went missing on the way is made good by the whole
             self._take(change)
             self._wake.set()
+            await self._tell_again(now_ms)
             for request in change.requests:
                 if self._requests.takes(request):
                     self._spawn(f"request {request.id}", self._requests.serve(request))
@@ -145,6 +154,22 @@ class AgentService:
                 self._desired.pop(item.key, None)
             elif item.desired.place.node == self._around.node:
                 self._desired[key_of(item.desired)] = item
+
+    async def _tell_again(self, now_ms: int) -> None:
+        """Repeat the last receipt of what is gone from here and still desired: whoever decides did not hear it.
+
+        A wish is withdrawn when its member is proven free, so nothing else has to acknowledge a receipt.
+        """
+        first = self._settings.unheard_after_ms
+        waiting = [key for key in self._desired if key in self.members and self.members[key].reclaimed]
+        self._unheard = {key: self._unheard.get(key, (now_ms + first, first)) for key in waiting}
+        if self._around.disk.pending_count():
+            return
+        for key, (due_ms, pause_ms) in self._unheard.items():
+            if now_ms >= due_ms:
+                pause_ms = min(pause_ms * 2, first * UNHEARD_PAUSE_GROWTH_MAX)
+                self._unheard[key] = (now_ms + pause_ms, pause_ms)
+                await self.members[key].tell_again()
 
     async def _reconcile_for_ever(self) -> None:
         while True:

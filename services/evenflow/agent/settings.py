@@ -22,6 +22,8 @@ class AgentSettings(Settings):
     transfer_attempts_max: int = Field(default=3, ge=1, le=20)
     store_attempts_max: int = Field(default=5, ge=1, le=20)
     receipt_gather_ms: int = Field(default=0, ge=0, le=10_000, description="wait for more receipts before sending")
+    unheard_after_ms: int = Field(default=60_000, ge=100, le=3_600_000, description="repeat a last receipt after this")
+    whole_set_after_ms: int = Field(default=300_000, ge=1_000, le=86_400_000, description="ask for all that is desired")
     records_per_batch_max: int = Field(default=500, ge=1, le=1_000)
     batch_bytes_max: int = Field(default=400_000, ge=10_000, le=1_000_000)
     outbox_count_max: int = Field(default=100_000, ge=100, le=10_000_000)

@@ -70,11 +70,27 @@ def test_failed_starts_cost_one_failure_and_the_node(pool: Any) -> None:
     assert pool.last("task.requeued").failure_count == 1
 
 
+def test_a_node_where_a_start_failed_is_better_than_none(pool: Any) -> None:
+    """It is avoided while others could hold the task, busy or not, and tried again when they are gone."""
+    pool.node("n1")
+    pool.node("n2", cpu=8)
+    pool.submit("other", where={"nodes": ["n2"]}, **DEVICE)
+    pool.submit("t1", **DEVICE)
+    pool.turn()
+    _fail(pool, "t1", "start-failed", run_ms=0)
+    pool.turn()
+    pool.after(60)
+    assert pool.state("t1") == "queued"
+    pool.node("n2", administration="cordoned", cpu=8)
+    pool.turn()
+    assert (pool.state("t1"), pool.node_of("t1", 2, 0)) == ("starting", "n1")
+
+
 def test_a_closed_node_is_tried_again_after_a_while(make_pool: Any) -> None:
     """Spaced probes: one more failed start closes it again."""
     pool = make_pool(start_probe_ms=60_000, start_failures_quarantine=1)
     pool.node("n1")
-    pool.submit("t1", **DEVICE)
+    pool.submit("t1", max_failures=1, **DEVICE)
     pool.turn()
     _fail(pool, "t1", "start-failed", run_ms=0)
     pool.submit("t2", **DEVICE)

@@ -182,10 +182,11 @@ def never_seats(
     task: Task,
     forbidden: Sequence[str],
     closed: Mask | None = None,
+    widest: str = "",
 ) -> bool:
     """Whether no node, or none together, could hold the task even if all were empty.
 
-    Sites that are `forbidden` and nodes that are `closed` are left out.
+    Sites that are `forbidden` and nodes that are `closed` are left out; a gang stays within one domain of `widest`.
     """
     table = scope.scratch.table
     barred: Mask = np.isin(table.site, [table.site_names.index(site) for site in forbidden])
@@ -194,7 +195,7 @@ def never_seats(
     if len(classes) == 1:
         return not bool((classes[0].possible & ~barred).any())
     adjacency = task.adjacency if task.adjacency and task.adjacency.then == "wait" else None
-    levels = levels_allowed(adjacency, 0)
+    levels = levels_allowed(adjacency, 0, widest)
     if task.member_resources:
         return seat_unlike(scope, classes, task, levels, barred, scope.empty) is None
     return seat_alike(scope, classes[0], task, levels, barred, scope.empty) is None

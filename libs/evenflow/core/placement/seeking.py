@@ -172,7 +172,8 @@ class Seeker:
         """Whether nodes that take work now could hold the task if they were empty."""
         closed = self._scope.scratch.amounts[OPEN] == 0
         closed[list(self._rows(demand.avoid))] = True
-        return not never_seats(self._scope, classes, demand.task, self._forbidden_by_residency(demand), closed)
+        widest, forbidden = "site" if _moves_data(demand) else "", self._forbidden_by_residency(demand)
+        return not never_seats(self._scope, classes, demand.task, forbidden, closed, widest)
 
     def placed(
         self,

@@ -22,6 +22,7 @@ class Gangs:
 
     def __init__(self) -> None:
         self._bound: dict[tuple[str, int], tuple[int, dict[int, None]]] = {}
+        self._told: dict[str, None] = {}
 
     def after(self, model: Observation, record: Seen) -> Iterator[str]:
         """An assignment names every member once; soon after, every member is desired."""
@@ -30,7 +31,9 @@ class Gangs:
             numbers = sorted(attempt.members)
             if numbers != list(range(len(record.body.get("members", ())))) or not numbers:
                 yield f"attempt {attempt.number} of {task.shown} has members {numbers}"
-            self._bound[task.shown, attempt.number] = (model.now_ms, {})
+            if record.id not in self._told:  # delivered once more, it binds nobody anew
+                self._told[record.id] = None
+                self._bound[task.shown, attempt.number] = (model.now_ms, {})
         elif record.type == EventType.ATTEMPT_DESIRED and (found := attempt_of(model, record)) is not None:
             task, attempt = found
             yield from self._desired(task, attempt, record)

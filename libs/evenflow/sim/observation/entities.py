@@ -155,6 +155,7 @@ class NodeView:
     device_count: int
     reach: str = "ok"
     lost: bool = False
+    removed: bool = False
     administration: str = "open"
     health: str = "ok"
     health_reason: str = ""

@@ -77,7 +77,8 @@ def _node(model: Observation, record: Seen) -> None:
         origin = None if before is None else "/".join(before)
         reasons = [node.health_reason] if node.health_reason else []
         model.change("node", name, origin, "/".join(after), node=name, site=node.site, reasons=reasons)
-    if body.get("revoked"):
+    node.removed = bool(body.get("revoked"))
+    if node.removed:
         node.capacity = dict.fromkeys(DIMENSIONS, 0)
         node.device_count = 0
     node.lost = node.reach == "lost" and not body.get("blind")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Ends of an attempt that are counted under their own name.
 _COUNTED_ENDS: Final = ("lost", "moved")
+#: tenant, task, attempt and member in the key of a wish, after its node.
+_PARTS_OF_RUN: Final = 4
 
 
 def _body_task(model: Observation, record: Seen) -> TaskView:
@@ -211,6 +213,7 @@ def _node_of(attempt: AttemptView | None) -> str:
 def _desired(model: Observation, record: Seen) -> None:
     body = record.body
     if not body:
+        _withdrawn(model, record)
         return
     task = _body_task(model, record)
     if body.get("specification"):
@@ -225,6 +228,19 @@ def _desired(model: Observation, record: Seen) -> None:
         return
     attempt.stopping = True
     enter(model, task, TaskState.STOPPING, cause=body.get("cause"))
+
+
+def _withdrawn(model: Observation, record: Seen) -> None:
+    """A wish went away. On a node that was removed no receipt will come: what was held there is given up by this."""
+    name, _, rest = (record.key or b"").decode("utf-8", "replace").partition("/")
+    node, parts = model.nodes.get(name), rest.split("/")
+    if node is None or not node.removed or len(parts) != _PARTS_OF_RUN:
+        return
+    task = model.tasks.get((parts[0], parts[1]))
+    attempt = None if task is None else task.attempts.get(int(parts[2]))
+    member = None if attempt is None else attempt.members.get(int(parts[3]))
+    if task is not None and attempt is not None and member is not None and member.free_ms is None:
+        free(model, task, attempt, member)
 
 
 def _receipt(state: MemberState) -> Callable[[Observation, Seen], None]:

@@ -50,7 +50,7 @@ from evenflow.sim.world.records.delivery import SeededDelivery
 from evenflow.sim.world.records.expiry import Expiry, shortened
 from evenflow.sim.world.records.interception import Interception
 from evenflow.sim.world.records.objects import WatchedObjects
-from evenflow.sim.world.records.storage import FaultyStorage
+from evenflow.sim.world.records.storage import FaultyStorage, LogAway
 from evenflow.sim.world.records.watching import Watcher
 from evenflow.sim.world.surroundings import Gaps, Lines, QuietLog, SimTransport
 
@@ -59,6 +59,8 @@ WHOLE: Final = "INV14"
 KEPT: Final = "INV15"
 #: Virtual time before t = 0, in which everything registers once.
 PRELUDE_MS: Final = 30_000
+#: How soon a record on its way is tried again while the log is away.
+LOG_RETRY_MS: Final = 500
 
 
 def secret_of(seed: int) -> str:
@@ -164,8 +166,11 @@ class World:
         return Hooks(delivery=delivery, interceptor=self.interception, patient_polls=True)
 
     def _append(self, record: LogRecord) -> None:
-        """A record that was kept back or repeated goes on its way."""
-        self.log.append([record])
+        """A record that was kept back or repeated goes on its way; while the log is away, a little later."""
+        try:
+            self.log.append([record])
+        except LogAway:
+            self.later(LOG_RETRY_MS, lambda: self._append(record))
 
     def _transport(self, clock: SimulatedClock, ids: SimulatedIds) -> SimTransport:
         return SimTransport(self.log, clock=clock, ids=ids, session_timeout_ms=self._session_timeout_ms)

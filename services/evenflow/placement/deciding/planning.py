@@ -12,6 +12,7 @@ from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.lifecycle.reasons import Blocker, Reason
 from evenflow.core.lifecycle.task import TaskState
+from evenflow.core.placement.engine import could_seat
 from evenflow.core.placement.plan import Crossing, Demand, Eviction, Placement, Plan, Wait
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft, place_document
@@ -57,7 +58,7 @@ def plan(draft: Draft, capacity: Capacity, engine: Engine) -> Planned:
             news = True
     if not news:
         return Planned(more=more, known=known)
-    demands, deferred = _demands(draft, _bounded(rows))
+    demands, deferred = _demands(draft, capacity, _bounded(rows))
     draft.counts.considered = len(demands)
     result = _ask(draft, capacity, engine, demands)
     out = Planned(
@@ -104,7 +105,7 @@ def _ask(draft: Draft, capacity: Capacity, engine: Engine, demands: Sequence[Dem
         return dataclasses.replace(plan_of_rest, waits=(*plan_of_rest.waits, *broken))
 
 
-def _demands(draft: Draft, rows: Sequence[TaskRow]) -> tuple[list[Demand], bool]:
+def _demands(draft: Draft, capacity: Capacity, rows: Sequence[TaskRow]) -> tuple[list[Demand], bool]:
     """What the engine is asked. Of tasks that must not meet only the first goes in; the others take the next round."""
     neighbours = Neighbours(draft.model.neighbours, draft.model.tasks)
     demands: list[Demand] = []
@@ -118,20 +119,35 @@ def _demands(draft: Draft, rows: Sequence[TaskRow]) -> tuple[list[Demand], bool]
             continue
         neighbours.take(task)
         newest = row.checkpoints[0] if row.checkpoints else None
-        demands.append(
-            Demand(
-                task=task,
-                sequence=row.sequence,
-                queued_ms=row.queued_ms,
-                not_before_ms=row.not_before_ms,
-                avoid=row.avoid,
-                apart_nodes=neighbours.apart_nodes(task),
-                progress_ms=newest["progress_ms"] if newest else 0,
-                resume_site=newest["site"] if newest else None,
-                resume_bytes=newest["size_bytes"] if newest else 0,
-            )
+        demand = Demand(
+            task=task,
+            sequence=row.sequence,
+            queued_ms=row.queued_ms,
+            not_before_ms=row.not_before_ms,
+            avoid=row.avoid,
+            apart_nodes=neighbours.apart_nodes(task),
+            progress_ms=newest["progress_ms"] if newest else 0,
+            resume_site=newest["site"] if newest else None,
+            resume_bytes=newest["size_bytes"] if newest else 0,
         )
+        demands.append(_with_somewhere_to_go(draft, capacity, demand))
     return demands, deferred
+
+
+def _with_somewhere_to_go(draft: Draft, capacity: Capacity, demand: Demand) -> Demand:
+    """Give up what the task could do without when nothing else could hold it, however empty.
+
+    First the avoiding of nodes where a start failed. Then, for a gang, the reckoning of where its save is best read:
+    what is reckoned with one destination keeps the gang within one site, and it may have begun wider than any is.
+    """
+    spread = demand.task.members > 1 and demand.resume_bytes > 0
+    if not demand.avoid and not spread:
+        return demand
+    anywhere = dataclasses.replace(demand, resume_bytes=0, resume_site=None) if spread else demand
+    snapshot = capacity.snapshot(draft.tables)
+    ways = (demand, dataclasses.replace(demand, avoid=()), anywhere, dataclasses.replace(anywhere, avoid=()))
+    fitting = (way for way in ways if could_seat(snapshot, way, draft.policy, draft.now_ms))
+    return next(fitting, demand)
 
 
 def _refuse(draft: Draft, waits: Sequence[Wait], demands: Sequence[Demand], out: Planned) -> None:
