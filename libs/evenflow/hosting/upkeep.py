@@ -19,11 +19,14 @@ PERIOD_S: Final = 30.0
 
 
 class LogUpkeep:
-    """Runs beside the services of a process that hosts an embedded log."""
+    """Runs beside the services of a process that hosts an embedded log; a step every `period_s`."""
 
     name = "log-upkeep"
 
-    def __init__(self, log: EmbeddedLog, objects: Objects, clock: Clock, logger: Any) -> None:
+    def __init__(
+        self, log: EmbeddedLog, objects: Objects, clock: Clock, logger: Any, period_s: float = PERIOD_S
+    ) -> None:
+        self._period_s = period_s
         self._retention = Retention(log)
         self._clock = clock
         self._logger = logger
@@ -49,7 +52,7 @@ class LogUpkeep:
 
     async def _repeat(self) -> None:
         while True:
-            await self._clock.sleep(PERIOD_S)
+            await self._clock.sleep(self._period_s)
             try:
                 dropped = await self._retention.step()
             except Exception as error:  # noqa: BLE001  an archive that is away delays cleaning, nothing else

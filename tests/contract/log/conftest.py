@@ -73,9 +73,9 @@ class Cluster:
         self._clients: list[Any] = []
         self.transport = self.process()
 
-    def process(self) -> Any:
+    def process(self, **settings: Any) -> Any:
         """The transport of one more process."""
-        return make_transport(self.url, clock=self.clock, ids=CountedIds())
+        return make_transport(self.url, clock=self.clock, ids=CountedIds(), **settings)
 
     def name(self, stem: str) -> str:
         """A name no other test has."""
@@ -198,9 +198,9 @@ class EmbeddedCluster(Cluster):
         super().__init__(url)
         self.clock = self.log.clock
 
-    def process(self, transaction_timeout_ms: int = 30_000) -> EmbeddedTransport:
-        clock, ids = self.log.clock, CountedIds()
-        return EmbeddedTransport(self.log, clock=clock, ids=ids, transaction_timeout_ms=transaction_timeout_ms)
+    def process(self, transaction_timeout_ms: int = 30_000, **settings: Any) -> EmbeddedTransport:
+        settings = {"transaction_timeout_ms": transaction_timeout_ms, **settings}
+        return EmbeddedTransport(self.log, clock=self.log.clock, ids=CountedIds(), **settings)
 
     def _writer(self, **settings: Any) -> Any:
         return EmbeddedProducer(self.log, clock=self.log.clock, **settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, UnknownTopicOrPartitionError
 from aiokafka.partitioner import DefaultPartitioner
 
@@ -102,6 +103,12 @@ async def test_the_embedded_log_names_an_unknown_topic_at_once(embedded):
     producer = await embedded.producer()
     with pytest.raises(UnknownTopicOrPartitionError, match="does not exist"):
         await asyncio.wait_for(producer.send("nobody", b"v"), 0.1)
+    nowhere = TopicPartition("nobody", 0)
+    reader = await embedded.started()
+    with pytest.raises(UnknownTopicOrPartitionError, match="does not exist"):
+        reader.assign([nowhere])
+    with pytest.raises(UnknownTopicOrPartitionError, match="does not exist"):
+        await reader.end_offsets([nowhere])
 
 
 async def test_a_record_above_the_requests_limit_is_refused_when_sent(cluster):

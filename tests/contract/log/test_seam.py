@@ -187,6 +187,54 @@ async def test_a_graceful_stop_finishes_the_record_in_hand(cluster):
     assert sum((await cluster.transport.lag(group)).values()) == 3 - len(done)
 
 
+async def test_a_handler_that_does_not_end_in_time_is_cut_and_its_record_comes_again(cluster):
+    """Proves that a stop is bounded, and that what it cut off is not acknowledged."""
+    topic, group = await cluster.topic(), cluster.name("g")
+    cut, handled = [], []
+
+    def service(client_id, handler):
+        broker = cluster.process(graceful_timeout_s=0.1).broker(client_id=client_id)
+        broker.subscriber(topic, group_id=group)(handler)
+        return broker
+
+    begun = asyncio.Event()
+
+    async def endless(body: dict):
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cut.append(body["n"])
+            raise
+
+    async def quick(body: dict):
+        handled.append(body["n"])
+
+    first = service("one", endless)
+    await first.start()
+    await first.publish({"n": 1}, topic=topic)
+    await asyncio.wait_for(begun.wait(), 20)
+    await asyncio.wait_for(first.stop(), 10)
+    assert cut == [1]
+    second = service("two", quick)
+    await second.start()
+    await cluster.until(lambda: handled == [1], 30)
+    await second.stop()
+
+
+async def test_static_membership_is_refused_on_the_embedded_log(embedded):
+    """Proves that a setting which would have no effect is an error."""
+    topic = await embedded.topic()
+    broker = embedded.transport.broker(client_id="svc")
+
+    @broker.subscriber(topic, group_id="g", group_instance_id="one")
+    async def handler(body: dict):
+        pass
+
+    with pytest.raises(Refused, match="static membership"):
+        await broker.start()
+
+
 async def test_middlewares_see_consuming_publishing_and_what_was_decided(cluster):
     """Proves consume_scope, publish_scope and after_processed: swallowing an error there commits the record."""
     topic, other = await cluster.topic(), await cluster.topic()

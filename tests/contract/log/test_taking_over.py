@@ -62,6 +62,25 @@ async def test_the_embedded_logs_offsets_are_there_when_the_commit_is_answered(e
         assert embedded.log.committed(group, place) == offset
 
 
+async def test_a_group_that_read_everything_of_a_transactional_topic_has_no_lag(cluster):
+    """Proves that markers count on both sides: a position behind the last marker is the end."""
+    topic, group = await cluster.topic(), cluster.name("g")
+    place = TopicPartition(topic, 0)
+    producer = await cluster.producer(cluster.name("tx"))
+    for offset in range(1, 4):
+        await moved(producer, place, offset, cluster.name("other"))
+    reader = await cluster.started(topic, group_id=group)
+    await cluster.read(reader, 3)
+
+    async def behind_the_marker():
+        await cluster.quiet(reader, 50)
+        return await reader.position(place) == 6
+
+    await cluster.until(behind_the_marker)
+    await reader.commit()
+    assert await cluster.transport.lag(group) == {place: 0}
+
+
 async def test_a_zombies_offsets_are_taken_when_its_id_was_not(cluster):
     """Proves the hole that the product must not rely on: offsets in a transaction carry no generation.
 

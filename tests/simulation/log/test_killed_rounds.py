@@ -93,7 +93,7 @@ def run_rounds(seed, at, happens, after_s=1.0):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_decider_may_be_killed_between_any_two_steps(seed):
-    """Proves atomicity under crash: over a sweep of every step, no reader sees half a round, none is lost or doubled."""
+    """Proves atomicity under crash: whatever the step, no reader sees half a round, none is lost or doubled."""
     for at in range(1, STEPS):
         rounds_are_exact(run_rounds(seed, at, lambda stage: stage.kill("decider", decider)))
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 from aiokafka import TopicPartition
 
 from evenflow.events.streams import topics
+from evenflow.hosting.upkeep import LogUpkeep
 from evenflow.platform.broker.embedded.hooks import Hooks
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.records import LogRecord
@@ -78,11 +79,13 @@ class Pace:
     """How finely the surroundings are simulated. Faults want the default; long loads without faults do with less.
 
     `lean`: handlers get their records without FastStream's stack. `delays`: every record reaches every reader after a
-    delay of its own, and every store call gives way before and after its effect.
+    delay of its own, and every store call gives way before and after its effect. `upkeep_ms`: how often the log is
+    archived, expired and compacted beside the services; 0 means never.
     """
 
     lean: bool = False
     delays: bool = True
+    upkeep_ms: int = 0
 
 
 FINE: Final = Pace()
@@ -239,6 +242,9 @@ class World:
         """The prelude: topics, documents, services, nodes, until t = 0."""
         await self._provision()
         Watcher(self.log, self.now_ms, self._see)
+        if self._pace.upkeep_ms:
+            quiet = QuietLog(self.lines, LogUpkeep.name)
+            await LogUpkeep(self.log, self.objects, self.clock, quiet, self._pace.upkeep_ms / 1000).start()
         await self.door.start()
         await self._publish_documents()
         for name in self.composition.recipes:
