@@ -50,13 +50,15 @@ from evenflow.sim.world.records.delivery import SeededDelivery
 from evenflow.sim.world.records.expiry import Expiry, shortened
 from evenflow.sim.world.records.interception import Interception
 from evenflow.sim.world.records.objects import WatchedObjects
-from evenflow.sim.world.records.storage import FaultyStorage
+from evenflow.sim.world.records.storage import FaultyStorage, LogAway
 from evenflow.sim.world.records.watching import Watcher
 from evenflow.sim.world.surroundings import Gaps, Lines, QuietLog, SimTransport
 
 #: Invariants about stored objects, and about records that left the log.
 WHOLE: Final = "INV14"
 KEPT: Final = "INV15"
+#: How long a record waits that the log did not take.
+AWAY_MS: Final = 500
 #: Virtual time before t = 0, in which everything registers once.
 PRELUDE_MS: Final = 30_000
 
@@ -115,7 +117,9 @@ class World:
         self._session_timeout_ms: int | None = scenario.settings.get("session_timeout_s")
         gaps = Gaps(scenario.seed) if pace.delays else no_gap
         self.documents, self.live = MemoryDocuments(gaps), MemoryLiveLoad(gaps)
-        self.objects = WatchedObjects(gaps, lambda text: self.model.impossible(WHOLE, text))
+        slow_ms = scenario.settings.get("object_store_s")
+        far = gaps if slow_ms is None or not pace.delays else Gaps(scenario.seed, slow_ms)
+        self.objects = WatchedObjects(far, lambda text: self.model.impossible(WHOLE, text))
         self._storage = FaultyStorage()
         self.interception = Interception(self.now_ms, self.later, self._append)
         self.log = EmbeddedLog(clock=self.clock, storage=self._storage, hooks=self._hooks())
@@ -164,8 +168,11 @@ class World:
         return Hooks(delivery=delivery, interceptor=self.interception, patient_polls=True)
 
     def _append(self, record: LogRecord) -> None:
-        """A record that was kept back or repeated goes on its way."""
-        self.log.append([record])
+        """A record that was kept back or repeated goes on its way, when the log takes it."""
+        try:
+            self.log.append([record])
+        except LogAway:
+            self.later(AWAY_MS, lambda: self._append(record))
 
     def _transport(self, clock: SimulatedClock, ids: SimulatedIds) -> SimTransport:
         return SimTransport(self.log, clock=clock, ids=ids, session_timeout_ms=self._session_timeout_ms)
