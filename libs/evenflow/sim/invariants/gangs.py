@@ -27,6 +27,9 @@ class Gangs:
     def after(self, model: Observation, record: Seen) -> Iterator[str]:
         """An assignment names every member once; soon after, every member is desired."""
         if record.type == EventType.TASK_ASSIGNED and (found := attempt_of(model, record)) is not None:
+            if record.id in self._told:
+                return  # the world told it again
+            self._told[record.id] = None
             task, attempt = found
             numbers = sorted(attempt.members)
             if numbers != list(range(len(record.body.get("members", ())))) or not numbers:

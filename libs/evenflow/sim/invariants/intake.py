@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.events import streams
+from evenflow.events.contract import ID_PATTERN
 from evenflow.platform.broker.codec import Bad, decode
 from evenflow.platform.broker.dead_letters import ORIGIN, SERVICE
 from evenflow.sim.observation.model import DEAD_LETTERS, Observation
 from evenflow.sim.observation.record import Seen
 
+_ID: Final = re.compile(ID_PATTERN)
 #: (topic, partition) to the services that went on, each with the first offset that it has not committed.
 Committed = Callable[[str, int], list[tuple[str, int]]]
 
@@ -52,7 +55,7 @@ class Intake:
             self._letters[record.header(SERVICE), record.header(ORIGIN)] = None
         elif record.type == EventType.TASK_SUBMITTED:
             name = (str(record.body.get("tenant", "default")), str(record.body.get("id")))
-            if record.key_text == "/".join(name):
+            if record.key_text == "/".join(name) and all(_ID.fullmatch(part) for part in name):
                 self._submitted.setdefault(name, model.now_ms)
         elif not record.id and record.topic in streams.BY_NAME and _is_bad(record):
             self._bad.append((record.topic, record.partition, record.offset))

@@ -34,6 +34,7 @@ SETTINGS: Final = Form(
         setting_of_policy("alert_after_s", "age of the newest checkpoint copy that alerts"),
         setting_of_policy("start_failures_quarantine", "failed starts in a row that quarantine a node"),
         _seconds("session_timeout_s", "silence after which a consumer leaves its group"),
+        _seconds("object_store_s", "longest time that the object store takes before and after each effect"),
         _seconds("retention_s", "how long the log keeps rounds and the ledger; what expires is in the archive"),
         _seconds("round_period_s", "longest time between two placement rounds"),
         _seconds("gather_s", "how long placement waits for more input before a round"),

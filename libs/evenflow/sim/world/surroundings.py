@@ -36,8 +36,9 @@ class SimTransport(EmbeddedTransport):
 class Gaps:
     """Giving way around each effect of a store, by a chance of the calling process's own."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, longest_ms: float = STORE_GAP_MS[1]) -> None:
         self._seed = seed
+        self._longest_ms = longest_ms
         self._chances: dict[str, random.Random] = {}
 
     async def __call__(self) -> None:
@@ -49,8 +50,8 @@ class Gaps:
         if chance is None:
             chance = random.Random(f"{self._seed}/{process.instance}/gap")
             self._chances[process.instance] = chance
-        low, high = STORE_GAP_MS
-        await asyncio.sleep((low + (high - low) * chance.random()) / 1000)
+        low = STORE_GAP_MS[0]
+        await asyncio.sleep((low + (self._longest_ms - low) * chance.random()) / 1000)
 
 
 @dataclass(slots=True)

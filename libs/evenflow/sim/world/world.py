@@ -120,7 +120,9 @@ class World:
         self._session_timeout_ms: int | None = scenario.settings.get("session_timeout_s")
         gaps = Gaps(scenario.seed) if pace.delays else no_gap
         self.documents, self.live = MemoryDocuments(gaps), MemoryLiveLoad(gaps)
-        self.objects = WatchedObjects(gaps, lambda text: self.model.impossible(WHOLE, text))
+        slow_ms = scenario.settings.get("object_store_s")
+        far = gaps if slow_ms is None or not pace.delays else Gaps(scenario.seed, slow_ms)
+        self.objects = WatchedObjects(far, lambda text: self.model.impossible(WHOLE, text))
         self._storage = FaultyStorage()
         self.interception = Interception(self.now_ms, self.later, self._append)
         self.log = EmbeddedLog(clock=self.clock, storage=self._storage, hooks=self._hooks())

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One switch. `breaks` are stems of scenario files that fail while `switched` is entered.
+    """One switch.
 
-    `seed` is a seed of exploration whose world goes wrong under it and holds without it; the search begins there.
+    `kinds` are the faults of which a drawn world needs one for the mutant to show; empty = any world may do. `seed` is
+    a seed whose world goes wrong under the mutant and holds without it: the search begins there. `breaks` are stems of
+    scenario files that fail under it.
     """
 
     about: str
     switched: Callable[[], AbstractContextManager[None]]
-    breaks: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
     seed: int = 0
+    breaks: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Breaks rule 4: a dead letter is written in the background, so its record may be committed and never parked."""
+"""Breaks rule 4: dead letters are gathered for a moment in the background, while their records are committed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from evenflow.platform.broker.codec import Bad
 from evenflow.platform.broker.dead_letters import DeadLetters
 from evenflow.testkit.mutants.replacing import replaced
 
+GATHER_S: Final = 0.05
 _park = DeadLetters.park
 _running: Final[deque[asyncio.Task[None]]] = deque(maxlen=1_000)
 
 
 async def _sometime(self: DeadLetters, bad: Bad) -> None:
     async def parking() -> None:
+        await self._runtime.clock.sleep(GATHER_S)
         with suppress(EvenflowError):
             await _park(self, bad)
 

@@ -1,0 +1,170 @@
+"""The mutants by name, with what must show each: kinds of fault, a seed, scenario files."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evenflow.testkit.mutants.admission.counted_request import without_counted_request
+from evenflow.testkit.mutants.admission.exact_quota import without_exact_quota
+from evenflow.testkit.mutants.admission.gang_atomicity import without_gang_atomicity
+from evenflow.testkit.mutants.admission.kept_share import without_kept_share
+from evenflow.testkit.mutants.admission.strict_numbers import without_strict_numbers
+from evenflow.testkit.mutants.agents.manifest_last import without_manifest_last
+from evenflow.testkit.mutants.agents.stale_wishes import without_stale_refusal
+from evenflow.testkit.mutants.billing.double_charge import with_double_charge
+from evenflow.testkit.mutants.fleet.blindness import without_blindness
+from evenflow.testkit.mutants.log.archive_before_expiry import without_archive_before_expiry
+from evenflow.testkit.mutants.log.commit_before_park import with_commit_before_park
+from evenflow.testkit.mutants.log.fence import without_fence
+from evenflow.testkit.mutants.log.image_offset import with_image_newer_than_its_offset
+from evenflow.testkit.mutants.log.offsets_before_state import with_offsets_before_state
+from evenflow.testkit.mutants.mutant import Mutant
+from evenflow.testkit.mutants.placement.double_release import with_double_release
+from evenflow.testkit.mutants.placement.final_end import without_final_end
+from evenflow.testkit.mutants.placement.inbox import without_inbox
+from evenflow.testkit.mutants.placement.late_receipts import without_late_refusal
+from evenflow.testkit.mutants.placement.reclaim_check import without_reclaim_check
+from evenflow.testkit.mutants.placement.tombstone import with_early_tombstone
+
+MUTANTS: Final[dict[str, Mutant]] = {
+    "fence": Mutant(
+        "deciders do not fence each other",
+        without_fence,
+        kinds=("leader-paused-at-point", "service-paused-past-session"),
+        seed=0,
+        breaks=("R43-stop-and-kill-of-deciders",),
+    ),
+    "inbox": Mutant(
+        "a submission that is read again begins anew",
+        without_inbox,
+        kinds=(),
+        seed=2,
+        breaks=("submission-told-twice",),
+    ),
+    "reclaim-check": Mutant(
+        "a place is free on a status, without proof",
+        without_reclaim_check,
+        kinds=(),
+        seed=1,
+        breaks=("R01-a-limit-met-exactly",),
+    ),
+    "gang-atomicity": Mutant(
+        "a gang that does not fit gets what there is",
+        without_gang_atomicity,
+        kinds=(),
+        seed=0,
+        breaks=("R09-a-two-gangs",),
+    ),
+    "double-release": Mutant(
+        "a release told again frees the next attempt",
+        with_double_release,
+        kinds=("records-duplicated", "agent-messages-held"),
+        seed=0,
+        breaks=(),
+    ),
+    "late-receipts": Mutant(
+        "the end of an earlier attempt ends the current one",
+        without_late_refusal,
+        kinds=("agent-messages-held", "records-duplicated", "agent-messages-reordered"),
+        seed=0,
+        breaks=("late-ends",),
+    ),
+    "final-end": Mutant(
+        "a receipt after the end counts again",
+        without_final_end,
+        kinds=("records-duplicated", "redelivery", "agent-messages-held"),
+        seed=0,
+        breaks=("R46-late-and-made-up-receipts",),
+    ),
+    "blindness": Mutant(
+        "an observer that hears nobody takes all for lost",
+        without_blindness,
+        kinds=("gateway-away", "service-crash", "service-paused-past-session"),
+        seed=0,
+        breaks=("gateway-away-loses-nobody",),
+    ),
+    "commit-before-park": Mutant(
+        "a record is committed before its dead letter",
+        with_commit_before_park,
+        kinds=("crash-while-parking",),
+        seed=0,
+        breaks=("killed-while-parking",),
+    ),
+    "manifest-last": Mutant(
+        "a checkpoint shows before its parts",
+        without_manifest_last,
+        kinds=(),
+        seed=1,
+        breaks=("drain-resumes-elsewhere",),
+    ),
+    "double-charge": Mutant(
+        "usage that is read again is charged again",
+        with_double_charge,
+        kinds=("redelivery", "rebalance", "records-duplicated"),
+        seed=0,
+        breaks=("ledger-reads-again",),
+    ),
+    "stale-wishes": Mutant(
+        "agents follow wishes of earlier attempts and deciders",
+        without_stale_refusal,
+        kinds=("records-duplicated", "agent-messages-held", "agent-messages-reordered"),
+        seed=0,
+        breaks=("late-wish",),
+    ),
+    "exact-quota": Mutant(
+        "a limit is tested in binary floating point",
+        without_exact_quota,
+        kinds=(),
+        seed=0,
+        breaks=("R01-a-limit-met-exactly",),
+    ),
+    "counted-request": Mutant(
+        "a limit is tested without the request",
+        without_counted_request,
+        kinds=(),
+        seed=0,
+        breaks=("R23-the-request-counts",),
+    ),
+    "early-tombstone": Mutant(
+        "desired state vanishes before its place is free",
+        with_early_tombstone,
+        kinds=("node-lost", "node-flapping"),
+        seed=0,
+        breaks=(),
+    ),
+    "offsets-before-state": Mutant(
+        "offsets are committed before the state",
+        with_offsets_before_state,
+        kinds=("service-crash-at-point", "service-crash-between-steps"),
+        seed=0,
+        breaks=("killed-between-rounds",),
+    ),
+    "image-offset": Mutant(
+        "a state image skips what came while it was made",
+        with_image_newer_than_its_offset,
+        kinds=("service-crash-at-point", "service-crash", "all-services-restart"),
+        seed=0,
+        breaks=("image-and-tail",),
+    ),
+    "archive-before-expiry": Mutant(
+        "records expire that the archive did not take",
+        without_archive_before_expiry,
+        kinds=("log-expiry",),
+        seed=0,
+        breaks=("ledger-outlives-the-log",),
+    ),
+    "strict-numbers": Mutant(
+        "numbers that are none, infinite or negative count as zero",
+        without_strict_numbers,
+        kinds=("garbage",),
+        seed=0,
+        breaks=("R04-hostile-numbers",),
+    ),
+    "kept-share": Mutant(
+        "a share of a device is cut to whole devices",
+        without_kept_share,
+        kinds=(),
+        seed=0,
+        breaks=("R06-quarters",),
+    ),
+}
