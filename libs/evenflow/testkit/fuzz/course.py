@@ -24,6 +24,7 @@ READ_WITHIN_S: Final = 180
 #: Worlds spent on finding the fewest records of a part that still fail.
 SHRINKING_MAX: Final = 60
 SHOWN_MAX: Final = 5
+PROBLEMS_MAX: Final = 10
 #: Rounds of throwing only what was parked: whether a request is refused may depend on what was thrown before it.
 AGAIN_MAX: Final = 4
 AFTER: Final = "after-all-that"
@@ -78,6 +79,9 @@ def fuzz_records(count: int, seed: int, say: Say, *, part: int = PART) -> Figure
     wanted = in_world(_state_of_nothing, seed)
     figures.worlds += 1
     for start in range(0, len(records), part):
+        if len(figures.problems) >= PROBLEMS_MAX:
+            say("enough problems; the rest is not thrown")
+            break
         _part(records[start : start + part], seed, wanted, figures, say)
         say(f"{min(start + part, len(records))} thrown, {len(figures.problems)} problems")
     return figures
@@ -133,7 +137,7 @@ async def _fire(target: Target, records: Sequence[Thrown]) -> Outcome:
     problems += [f"{end.name} ended: {end.why}" for end in target.ends if end not in revoked]
     problems += [f"unhandled: {context.get('message')}: {context.get('exception')!r}"[:400] for context in target.errors]
     parked = await target.parked()
-    problems += [f"unreadable and not parked: {described(one)}" for one in target.overlooked(landed, parked)[:SHOWN_MAX]]
+    problems += [f"unreadable and not parked: {described(one)[:200]}" for one in target.overlooked(landed, parked)[:SHOWN_MAX]]
     return Outcome(list(dict.fromkeys(problems)), parked, landed.thrown, landed.refused, len(revoked))
 
 
@@ -193,8 +197,7 @@ def _count(records: Sequence[Thrown], outcome: Outcome, figures: Figures) -> Non
 def described(one: Thrown) -> str:
     """A record as it can be put into a scenario's `publish`."""
     value = one.value or b""
-    shown = value[:200].decode("utf-8", "backslashreplace")
     whole = base64.b64encode(value).decode() if len(value) <= 2_000 else f"{len(value)} bytes"
     headers = {name: text for name, text in one.headers if name not in ("ce_source", "ce_subject", "correlation_id")}
-    return f"{one.topic} key {one.key!r} ({one.how}{', signed' if one.sign else ''}) {headers} {shown!r} base64 {whole}"
+    return f"{one.topic} key {one.key!r} ({one.how}{', signed' if one.sign else ''}) {headers} base64 {whole}"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, cast
@@ -18,6 +19,7 @@ from evenflow.events.schema.document_schema import document_schema
 from evenflow.events.schema.json_schema import json_schema
 from evenflow.events.streams import (
     BILLING_STATE,
+    BY_NAME,
     PLACEMENT_LEADER,
     PLACEMENT_STATE,
     PROBES,
@@ -37,6 +39,9 @@ from evenflow.testkit.fuzz.surroundings import KNOWN, START_MS
 
 #: Of ten records so many are spoiled.
 SPOILED_OF_TEN: Final = 6
+SIGNED_OF_TEN: Final = 8
+#: Letters of dead letters are few beside the records of the topics themselves.
+SHARE_OF_LETTERS: Final = 0.25
 #: What a service remembers in its own name. A readable record there is believed, and one of a wrong form ends whoever
 #: would build on it, on purpose; so only what can't be read is thrown there.
 OWN_STATE: Final = (PLACEMENT_STATE, BILLING_STATE, PLACEMENT_LEADER)
@@ -112,7 +117,7 @@ def record(draw: Callable[[Any], Any], stream: Stream, others: tuple[str, ...]) 
     )
     draft = Draft(kind, body, [*to_headers(envelope)], None, other_kinds=others)
     draft.key = _key(kind, body, draft.written(), draw)
-    draft.sign = stream in SPOKEN_BY_AGENTS and draw(st.booleans())
+    draft.sign = stream in SPOKEN_BY_AGENTS and draw(st.integers(0, 9)) < SIGNED_OF_TEN
     if draw(st.integers(0, 9)) < SPOILED_OF_TEN:
         spoil = draw(st.sampled_from(WEIGHTED))
         spoil(draw, draft)
@@ -146,7 +151,13 @@ def records_of(stream: Stream, count: int, seed_number: int) -> list[Thrown]:
 
 def every_record(count: int, seed_number: int) -> list[Thrown]:
     """At least `count` records, spread evenly over all topics and mixed, so that every part of them has every topic."""
-    every = topics()
-    share = -(-count // len(every))
-    by_topic = [records_of(stream, share, seed_number) for stream in every]
-    return [one[index] for index in range(share) for one in by_topic if index < len(one)]
+    weights = {stream.name: 1.0 if stream.name in BY_NAME else SHARE_OF_LETTERS for stream in topics()}
+    each = count / sum(weights.values())
+    by_topic = [records_of(stream, math.ceil(each * weights[stream.name]), seed_number) for stream in topics()]
+    longest = max(len(one) for one in by_topic)
+    return [one[index * len(one) // longest] for index in range(longest) for one in by_topic if _falls(index, one, longest)]
+
+
+def _falls(index: int, records: Sequence[Thrown], longest: int) -> bool:
+    """Whether a topic with fewer records has its turn: its records are spread over the whole."""
+    return index * len(records) // longest != (index - 1) * len(records) // longest

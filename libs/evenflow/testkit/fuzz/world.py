@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar, cast
 
 from aiokafka import TopicPartition
@@ -93,8 +93,9 @@ class Target:
             await self._producer.start()
         landed = Landed()
         sent = []
-        for one in records:
-            headers = self._signed(one) if one.sign else list(one.headers)
+        for given in records:
+            headers = self._signed(given) if given.sign else list(given.headers)
+            one = replace(given, headers=tuple(headers), sign=False)
             key = one.key if one.key is not None or one.value is not None else b""
             try:
                 future = await self._producer.send(
@@ -137,7 +138,11 @@ class Target:
 
     async def call(self, service: str, request: HttpRequest) -> HttpResponse:
         """One request straight into a service's application."""
-        return await call_asgi(self._runs(service).app, request)
+        return await call_asgi(self.app(service), request)
+
+    def app(self, service: str) -> Any:
+        """A service's application."""
+        return self._runs(service).app
 
     @property
     def errors(self) -> list[dict[str, Any]]:

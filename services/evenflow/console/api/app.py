@@ -15,10 +15,18 @@ from evenflow.core.errors import EvenflowError
 
 VERSION: Final = "1"
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    403: {"model": Refusal, "description": "The API has another name, or another site's page asks"},
     404: {"model": Refusal, "description": "There is no such thing"},
     422: {"model": Refusal, "description": "A field of the body or of the address is wrong, or planned"},
     503: {"model": Refusal, "description": "Not ready, or the log or a store is away; try again"},
 }
+#: Whatever changes something, or may carry a body, is refused for these too.
+REFUSALS_OF_CHANGES: Final[dict[str, str]] = {
+    "400": "The body ended before it was whole",
+    "409": "It is not as the caller thought: another content, another version, over already",
+    "413": "The body is larger than what is read",
+}
+CHANGES: Final = ("post", "put", "patch", "delete")
 _WAYS: Final = {
     404: "GET /api/v1/openapi.json lists the addresses.",
     405: "GET /api/v1/openapi.json lists the methods of each address.",
@@ -37,6 +45,20 @@ def application(routers: Sequence[APIRouter]) -> FastAPI:
     )
     for router in routers:
         app.include_router(router, responses=REFUSALS)
+    plain = app.openapi
+
+    def described() -> dict[str, Any]:
+        """The routes' description with what every change may be refused for."""
+        if app.openapi_schema is None:
+            for operations in plain()["paths"].values():
+                for method in [one for one in operations if one in CHANGES]:
+                    answers = operations[method]["responses"]
+                    like = answers["422"]["content"]
+                    more = {code: {"content": like, "description": why} for code, why in REFUSALS_OF_CHANGES.items()}
+                    operations[method]["responses"] = dict(sorted((answers | more).items()))
+        return plain()
+
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's own way to extend its description
     app.add_exception_handler(EvenflowError, on_product_error)
     app.add_exception_handler(RequestValidationError, on_wrong_parameter)
     app.add_exception_handler(HTTPException, on_unknown_address)

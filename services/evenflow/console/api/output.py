@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from evenflow.console.api.reading import Strict
-from evenflow.console.problems import Problem, absent, invalid
+from evenflow.console.problems import Problem, Refusal, absent, invalid
 from evenflow.console.projection.task import Task
 from evenflow.console.service import Console
 from evenflow.console.stores import Output
@@ -43,7 +43,11 @@ class OutputRoutes:
         """It."""
         router = APIRouter(prefix="/api/v1/tasks", tags=["tasks"])
         router.add_api_route(
-            "/{task}/logs", self.logs, methods=["GET"], summary="What a member printed, followed if asked"
+            "/{task}/logs",
+            self.logs,
+            methods=["GET"],
+            summary="What a member printed, followed if asked",
+            responses={409: {"model": Refusal, "description": "The task was never given a node"}},
         )
         return router
 

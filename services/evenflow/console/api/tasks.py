@@ -21,7 +21,7 @@ from evenflow.console.api.reading import (
     reply,
     who_asks,
 )
-from evenflow.console.problems import Problem, absent, invalid
+from evenflow.console.problems import Problem, Refusal, absent, invalid
 from evenflow.console.projection.course import Entry
 from evenflow.console.projection.feed import body_of as event_body
 from evenflow.console.projection.task import Task
@@ -85,8 +85,23 @@ class TaskRoutes:
         add("/{task}", self.status, methods=["GET"], summary="Everything about a task")
         add("/{task}/why", self.explain, methods=["GET"], summary="Why it is where it is")
         add("/{task}/events", self.course, methods=["GET"], summary="Its course in order, each event with its cause")
-        add("/{task}/specification", self.specification, methods=["GET"], summary="What was submitted")
-        add("/{task}/cancel", self.cancel, methods=["POST"], status_code=202, summary="Stop it, whatever it does")
+        gone: dict[int | str, dict[str, Any]] = {410: {"model": Refusal, "description": "No longer on the log"}}
+        add(
+            "/{task}/specification",
+            self.specification,
+            methods=["GET"],
+            summary="What was submitted",
+            responses=gone,
+        )
+        over: dict[int | str, dict[str, Any]] = {200: {"description": "It is over already; nothing was asked for"}}
+        add(
+            "/{task}/cancel",
+            self.cancel,
+            methods=["POST"],
+            status_code=202,
+            summary="Stop it, whatever it does",
+            responses=over,
+        )
         add("/{task}", self.change, methods=["PATCH"], status_code=202, summary="Change its priority")
         return router
 
