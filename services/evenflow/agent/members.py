@@ -147,7 +147,7 @@ class Member:
     async def _start(self, executor: Executor) -> Run:
         means = self._means
         began_ms = means.around.clock.monotonic_ms()
-        staged = await means.staging.bring(self.held)
+        staged = await means.staging.bring(self.held, self._task)
         took_ms = max(0, means.around.clock.monotonic_ms() - began_ms)
         receipt = () if self.held.staged else (self._statement(
             said.AttemptStaged, bytes=staged.counted_bytes, took_ms=took_ms

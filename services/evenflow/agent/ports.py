@@ -282,6 +282,9 @@ class Machine(Protocol):
     def readings(self) -> Mapping[str, Any] | None:
         """Sensor values that replace what the agent works out; None = the sensors are silent."""
 
+    async def holds(self, dataset: str) -> bool:
+        """Whether the node's site really has a dataset that it is said to have; True where nobody can tell."""
+
     async def transfer(
         self, what: str, *, from_site: str, to_site: str, size_bytes: int, counted: Callable[[int], None]
     ) -> None:

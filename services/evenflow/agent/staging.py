@@ -50,10 +50,14 @@ class Staging:
         self._speaker = speaker
         self.leaving = False
 
-    async def bring(self, held: Held) -> Staged:
+    async def bring(self, held: Held, task: Task) -> Staged:
         """Bring datasets and the newest good checkpoint. Raises StagingFailed; what was counted is said in any case."""
         desired = held.desired
         total = 0
+        fetched = {wish.dataset for wish in desired.staging if wish.from_site != desired.place.site}
+        for read in task.data:
+            if read.dataset not in fetched and not await self._around.machine.holds(read.dataset):
+                await self._missed(held, read.dataset)
         for wish in desired.staging:
             if wish.from_site != desired.place.site:
                 reads = 1 if wish.keep_copy else wish.reads
@@ -68,6 +72,18 @@ class Staging:
                 to_site=desired.place.site, read_bytes=resumed.size_bytes,
             )  # fmt: skip
         return Staged(total, resumed, parts, damaged)
+
+    async def _missed(self, held: Held, dataset: str) -> None:
+        """A copy that should be here is not: say so, that the catalogue forgets it, and give the attempt up."""
+        desired, site = held.desired, held.desired.place.site
+        body = TransferFailed(
+            transfer=f"{held.key}/{dataset}", dataset=dataset, from_site=site, to_site=site, tenant=desired.tenant,
+            task=desired.task, attempt=desired.attempt, member=desired.place.member, queue=desired.queue,
+            node=self._around.node, bytes=0, reads=1, keep_copy=False, price_micro=0, counted_bytes=0, took_ms=0,
+            problem=f"{dataset} is not at {site}", missing=True,
+        )  # fmt: skip
+        await self._speaker.commit(Statement(body, held.causation, held.correlation))
+        raise StagingFailed(body.problem, Cause.LINK_LOST)
 
     async def send_output(self, held: Held, task: Task) -> int:
         """Send a finished member's output to where it must be; returns its bytes. Only member 0 writes output."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenflow.agent.executors.machine import StartFault
+from evenflow.agent.executors.simulated import SimulatedExecutor
 from evenflow.core.lifecycle.attempt import Wish
 from evenflow.core.lifecycle.causes import Cause
 from evenflow.events import streams
@@ -260,3 +261,80 @@ def test_raw_readings_replace_what_the_agent_works_out(play):
     beats = [body for _, kind, body in play(main).said(streams.TELEMETRY) if kind == "node.heartbeat"]
     assert [beat.cpu_used_milli for beat in beats] == [0, 63_000, 0]
     assert [len(beat.device_states) for beat in beats] == [2, 2, 0]
+
+
+def test_a_start_that_fails_says_how_long_it_was_tried(play):
+    """R64: the line of a failed start has its time, whether it failed by itself or hung until it was given up."""
+
+    async def main(world):
+        world.machine.start_faults.append(StartFault(task="t1", fails_after_ms=30_000))
+        world.machine.start_faults.append(StartFault(task="t2", hangs=True))
+        world.settings = world.settings.model_copy(update={"start_timeout_ms": 40_000})
+        await world.run()
+        await world.desire(world.desired(milli=500))
+        await world.at(100)
+        await world.desire(world.desired("t2", milli=500))
+        await world.at(200)
+
+    world = play(main)
+    outcome = world.body("failed").outcome
+    assert (outcome.cause, outcome.start_ms) == (Cause.START_FAILED, 30_000)
+    assert world.body("failed", "t2").outcome.start_ms == pytest.approx(40_500, abs=10)
+
+
+def test_a_cancelled_start_says_how_long_it_was_tried(play):
+    """Proves the figure for a start that was stopped in the middle."""
+
+    async def main(world):
+        world.machine.start_faults.append(StartFault(task="t1", takes_ms=30_000))
+        await world.run()
+        await world.desire(world.desired())
+        await world.at(10)
+        await world.desire(world.desired(wish=Wish.STOP, cause=Cause.CANCELLED))
+        await world.at(60)
+
+    outcome = play(main).body("reclaimed").outcome
+    assert outcome.run_ms == 0
+    assert 9_000 < outcome.start_ms < 10_600
+
+
+def test_a_dataset_that_is_not_here_is_missed_before_the_start(play):
+    """R61: the catalogue is told, nothing starts, and the end is no fault of the task."""
+
+    async def main(world):
+        world.machine._has_copy = lambda dataset, site: dataset != "d"
+        await world.run()
+        run = {"run": {"work_s": 60}, "data": [{"dataset": "d"}]}
+        await world.desire(world.desired(specification=run))
+        await world.at(30)
+
+    world = play(main)
+    assert [kind for _, kind in world.receipts()] == ["accepted", "failed", "reclaimed"]
+    assert world.body("failed").outcome.cause is Cause.LINK_LOST
+    failed = next(body for _, kind, body in world.said(streams.TRANSFERS) if kind == "transfer.failed")
+    assert (failed.missing, failed.from_site, failed.counted_bytes) == (True, "east", 0)
+
+
+def test_a_member_is_told_how_many_there_are(play):
+    """Peers name every member of the gang, itself included."""
+    told = []
+
+    async def main(world):
+        agent = await world.run()
+        del agent
+        start = SimulatedExecutor.start
+
+        async def noted(self, launch):
+            told.append(launch.members)
+            return await start(self, launch)
+
+        SimulatedExecutor.start = noted
+        try:
+            await world.desire(world.desired(milli=500, peers=("n1", "n2", "n3")))
+            await world.desire(world.desired("t2", milli=500))
+            await world.at(5)
+        finally:
+            SimulatedExecutor.start = start
+
+    play(main)
+    assert sorted(told) == [1, 3]

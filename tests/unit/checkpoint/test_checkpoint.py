@@ -9,7 +9,7 @@ import pytest
 from evenflow.core.checkpointing.manifest import Manifest, folder, part_of, write_manifest
 from evenflow.core.errors import Unavailable
 from evenflow.events import streams
-from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptStarted
+from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptReclaimed, AttemptStarted, Outcome
 from evenflow.events.contracts.checkpoint import CheckpointDamaged, CheckpointPruned, CheckpointVerified
 from evenflow.events.contracts.placement import AttemptUse, TaskAssigned, TaskEnded, TaskRequeued
 from evenflow.platform.broker.codec import Fact
@@ -227,5 +227,75 @@ def test_only_the_newest_are_kept_and_none_after_the_end() -> None:
         await pool.pass_s(11)
         assert sorted(f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)) == [1, 2, 3]
         assert await pool.objects.paths("checkpoints/") == []
+
+    run(story)
+
+
+async def _half(pool: Pool, number: int, generation: int = 1) -> str:
+    """Two parts of a checkpoint whose writer was cut off."""
+    where = folder("default", "t", generation, number)
+    for name, data in PARTS.items():
+        await pool.objects.put(where + name, data)
+    return where
+
+
+def test_halves_that_a_lost_attempt_left_behind_are_swept_and_good_ones_kept() -> None:
+    """R53: what was never announced is cleaned up; what was verified stays to be resumed from."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        first = await written(pool, 1)
+        await pool.publish(assigned(), receipt(1, first))
+        await _half(pool, 2)
+        await pool.pass_s(11)
+        assert len(await pool.objects.paths("")) == 5
+        await pool.publish(lost())
+        await pool.pass_s(11)
+        assert [path for path in await pool.objects.paths("") if not path.startswith(first[: first.rindex("/")])] == []
+        assert len(await pool.objects.paths("")) == 3
+
+    run(story)
+
+
+def test_what_a_lost_attempt_wrote_later_is_swept_when_its_writer_is_proven_gone() -> None:
+    """R57: a cut-off process goes on writing; its reclaim receipt is the moment to look again."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        await pool.publish(assigned(), lost())
+        await pool.pass_s(11)
+        await _half(pool, 7)
+        await pool.pass_s(11)
+        assert len(await pool.objects.paths("")) == 2
+        outcome = Outcome(ended_as="stopped")
+        gone = AttemptReclaimed(
+            tenant="default", task="t", attempt=1, generation=1, member=0, epoch=1, node="n1", at_ms=0, queue="q",
+            site="east", leftover=False, outcome=outcome,
+        )  # fmt: skip
+        await pool.publish(Fact(streams.RUNS, gone))
+        await pool.pass_s(11)
+        assert await pool.objects.paths("") == []
+
+    run(story)
+
+
+def test_sweeping_goes_on_when_the_store_is_back() -> None:
+    """A store that is away costs nothing but time."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        await _half(pool, 1)
+        paths = pool.objects.paths
+
+        async def away(_prefix: str) -> list[str]:
+            raise Unavailable("the store is away")
+
+        pool.objects.paths = away
+        await pool.publish(assigned(), lost())
+        await pool.pass_s(11)
+        pool.objects.paths = paths
+        assert len(await pool.objects.paths("")) == 2
+        await pool.pass_s(11)
+        assert await pool.objects.paths("") == []
 
     run(story)

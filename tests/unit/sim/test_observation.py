@@ -152,6 +152,10 @@ def test_a_whole_life_is_seen_as_it_was_and_breaks_nothing() -> None:
         {"any_of": [{"at": 5, "task": "t1", "is": "queued"}, {"at": 5, "task": "t1", "is": "running"}]},
         {"same": "node", "over": ["t1"]},
         {"all": "t*", "are": "succeeded", "by": 13},
+        {"at": 5, "all": "t*", "are": "running", "node": "n1", "min": 1, "max": 1},
+        {"at": 5, "all": "t*", "are": "queued", "max": 0},
+        {"ledger": {"task": "t1", "rows": 1, "seconds": 10, "tolerance": {"seconds": 0.5}}},
+        {"at": 5, "dataset": "d", "copies": []},
     )
     assert broken == []
 
@@ -166,6 +170,11 @@ def test_a_whole_life_is_seen_as_it_was_and_breaks_nothing() -> None:
         {"at": 5, "device": "n1/0", "is": "held"},
         {"all": "t*", "are": "succeeded", "by": 12.5},
         {"all": "x*", "are": "succeeded"},
+        {"at": 5, "all": "t*", "are": "running", "min": 2},
+        {"at": 5, "all": "t*", "are": "running", "reason": "quota", "min": 1},
+        {"at": 5, "task": "t1", "is": "running", "name": "another"},
+        {"at": 5, "dataset": "d", "copies": ["east"]},
+        {"ledger": {"task": "t1", "seconds": 11}},
         {"task": "t1", "attempts": {"min": 2}},
         {"between": [0, 100], "count": "ended", "min": 2},
         {"ledger": {"task": "t1", "rows": 2}},
@@ -293,6 +302,31 @@ def progress_went_back(story: Story) -> None:
     story.receipt(6, "started", attempt=2, resumed_progress_ms=0)
 
 
+def mixed_generations(story: Story) -> None:
+    """A checkpoint that a lost attempt told of after its loss is given to a later one."""
+    story.assign(1)
+    story.task(4, "task.requeued", use={"attempt": 1, "end": "lost"}, failure_count=0)
+    saved = {"checkpoint": 3, "generation": 1, "progress_ms": 90_000}
+    story.task(5, "checkpoint.verified", **saved)
+    story.task(6, "task.assigned", attempt=2, generation=2, epoch=1, members=[{**PLACE, "node": "n2"}], resume=[saved])
+
+
+def other_peers(story: Story) -> None:
+    """A member of a gang is told of other nodes than its peers are on."""
+    second = {**PLACE, "member": 1, "node": "n2"}
+    story.task(1, "task.assigned", attempt=1, generation=1, epoch=1, members=[PLACE, second])
+    document = {"id": "t1", "members": 2, "resources": {"devices": {"share": 0.3}}}
+    desired = {"attempt": 1, "wish": "run", "place": PLACE, "specification": document}
+    story.task(1, "attempt.desired", **desired, peers=["n1", "n3"])
+
+
+def parked_without_a_word(story: Story) -> None:
+    """A dead letter that says neither where it was nor why it is one."""
+    record = Seen(1000, "evenflow.tasks.v1.dlq", 0, 0, b"k", b"{}", (("ce_type", b"record.parked"),))
+    story.model.apply(record)
+    story.guardian.after(story.model, record)
+
+
 def never_explained(story: Story) -> None:
     """A waiting task without a reason."""
     story.task(1, "task.queued", reasons=[])
@@ -314,6 +348,9 @@ def never_explained(story: Story) -> None:
         (priced_wrongly, "INV6"),
         (another_model, "INV7"),
         (progress_went_back, "INV8"),
+        (mixed_generations, "INV8"),
+        (other_peers, "INV3"),
+        (parked_without_a_word, "INV9"),
         (never_explained, "INV9"),
     ],
 )

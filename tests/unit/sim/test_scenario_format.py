@@ -10,6 +10,7 @@ from evenflow.sim.scenario.catalogue import catalogue
 from evenflow.sim.scenario.outcome import FAILS, HOLDS, PLANNED, WRONG, ScenarioPlanned, ScenarioWrong, together
 from evenflow.sim.scenario.parse import parse_scenario
 from evenflow.sim.verbs import VERBS
+from evenflow.sim.verbs.publish import text_of
 
 EXAMPLE = b"""
 version: 1
@@ -54,6 +55,7 @@ expect:
   - {at: 15, queue: q, used: {devices: "0.3"}}
   - {at: 30, node: n1, reach: ok, administration: open, health: quarantined, free: {devices: 1}}
   - {at: 30, device: n1/0, is: ok, used: "0.3"}
+  - {at: 30, dataset: d, copies: [east]}
   - {between: [0, 700], count: started, task: "t*", min: 1}
   - ledger: {task: t1, kind: work, rows: 1, device_seconds: 25, amount: "1.25", tolerance: {device_seconds: 1}}
   - {ledger: {task: t1, amount: "1.25", tolerance: 0.02}}
@@ -238,3 +240,20 @@ def test_scenarios_and_the_product_plan_the_same_fields() -> None:
     assert named == {
         name for name, state in documented_fields()["task"].items() if state == "planned" and "[" not in name
     }
+
+
+def test_a_published_value_can_be_put_together_from_pieces() -> None:
+    """Large and deep values are said in a line; one step says one kind of value."""
+    steps = b"""
+steps:
+  - at: 0
+    publish:
+      topic: evenflow.tasks.v1
+      key: default/x
+      pieces: [{text: '{"labels":{'}, {text: '"l{i}":"v",', times: 3}, {text: '"z":1}}'}]
+"""
+    head = b"version: 1\nuntil: 1\n"
+    [step] = parse_scenario(head + steps).steps
+    assert [text_of(piece) for piece in step.arguments["pieces"]] == ['{"labels":{', '"l1":"v","l2":"v","l3":"v",', '"z":1}}']
+    with pytest.raises(ScenarioWrong, match="one of value, bytes_base64, pieces"):
+        parse_scenario(head + steps + b"      value: 1\n")

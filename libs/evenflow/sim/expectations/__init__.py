@@ -23,6 +23,7 @@ FORMS: Final[dict[str, Expect]] = {
         places.TOTAL,
         places.QUEUE,
         places.DEVICE,
+        places.COPIES,
         attempts.RESUMES,
         attempts.ATTEMPTS,
         attempts.VERIFIED,

@@ -1,4 +1,4 @@
-"""`{queue, used}`, `{node, …}`, `{device, …}`, `{total}`: queues, nodes and devices."""
+"""`{queue, used}`, `{node, …}`, `{device, …}`, `{total}`, `{dataset, copies}`: queues, nodes, devices, datasets."""
 
 from __future__ import annotations
 
@@ -50,6 +50,33 @@ QUEUE: Final = Expect(
         ),
     ),
     _queue,
+)
+
+
+def _copies(values: Values, model: Observation, t_ms: int) -> Answer:
+    name = f"{values['dataset']}/"
+    found = sorted(
+        key.removeprefix(name)
+        for key, past in model.copies.items()
+        if key.startswith(name) and past.at(t_ms) == "present"
+    )
+    return Answer(found == sorted(values["copies"]), found)
+
+
+COPIES: Final = Expect(
+    "copies",
+    "sites where the catalogue says that a dataset is",
+    (("dataset",), ("copies",)),
+    Form(
+        "copies expectation",
+        "a dataset at a moment",
+        (
+            AT,
+            Field("dataset", kinds.ID, "name of the dataset", required=True),
+            Field("copies", kinds.list_of(kinds.ID), "sites, in any order", required=True),
+        ),
+    ),
+    _copies,
 )
 
 

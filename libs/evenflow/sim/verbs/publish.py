@@ -58,7 +58,8 @@ _FORM: Final = Form(
 )
 
 
-def _text_of(piece: Values) -> str:
+def text_of(piece: Values) -> str:
+    """The text of one piece, so often as it says."""
     text, times = piece["text"], piece["times"]
     if NUMBER not in text:
         return str(text * times)
@@ -70,7 +71,7 @@ async def _act(stage: Stage, values: dict[str, Any]) -> None:
     if value is None and values["value"] is not None:
         value = json.dumps(values["value"], ensure_ascii=False).encode()
     if values["pieces"] is not None:
-        value = "".join(_text_of(piece) for piece in values["pieces"]).encode()
+        value = "".join(text_of(piece) for piece in values["pieces"]).encode()
     key = None if values["key"] is None else values["key"].encode()
     headers = {name: text.encode() for name, text in values["headers"].items()}
     await stage.door.publish(values["topic"], key, value, headers)

@@ -80,12 +80,14 @@ class PlainMachine:
 
     def __init__(
         self, description: NodeDescription, clock: Clock, *, carry: Carry | None = None, probe: Probe | None = None,
+        has_copy: Callable[[str, str], bool] = lambda _dataset, _site: True,
         start_ms: int = START_MS, stop_ms: int = STOP_MS, bandwidth_bits: int = 10_000_000_000,
     ) -> None:  # fmt: skip
         self.description = description
         self._clock = clock
         self._carry = carry
         self._probe = probe
+        self._has_copy = has_copy
         self._start_ms = start_ms
         self._stop_ms = stop_ms
         self._bandwidth_bits = bandwidth_bits
@@ -123,6 +125,10 @@ class PlainMachine:
     def readings(self) -> Mapping[str, Any] | None:
         """Raw readings set from outside; None while the sensors are silent."""
         return None if self.silent else self.raw_readings
+
+    async def holds(self, dataset: str) -> bool:
+        """As the world says."""
+        return self._has_copy(dataset, self.description.site)
 
     async def transfer(
         self, what: str, *, from_site: str, to_site: str, size_bytes: int, counted: Callable[[int], None]

@@ -103,7 +103,9 @@ class Fleet:
         world = self._world
         seed = world.scenario.seed
         chance = random.Random(f"{seed}/network/{name}")
-        machine = PlainMachine(description, world.clock, carry=self._carry, probe=self._probe)
+        machine = PlainMachine(
+            description, world.clock, carry=self._carry, probe=self._probe, has_copy=world.data.is_there
+        )
         for rule in self._rules:
             rule(machine)
         hosted = world.hosting.place(f"agent.{name}", "agent", self._agent)
