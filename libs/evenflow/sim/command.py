@@ -84,6 +84,7 @@ def row_of(file: Path, result: RunResult) -> dict[str, Any]:
         "ok": result.ok,
         "first": first,
         "violations": [violation.row() for violation in result.violations],
+        "unhandled": result.unhandled,
     }
 
 
@@ -100,6 +101,7 @@ def text_of(file: Path, result: RunResult, *, lean: bool = False) -> list[str]:
     lines += [
         f"  at {violation.t_ms / 1000:g} s {violation.invariant}: {violation.text}" for violation in result.violations
     ]
+    lines += [f"  unhandled: {text}" for text in result.unhandled[:EXITS_SHOWN]]
     lines += [f"  ended untold: {exit_}" for exit_ in result.exits[:EXITS_SHOWN]]
     if len(result.exits) > EXITS_SHOWN:
         lines.append(f"  … and {len(result.exits) - EXITS_SHOWN} more ended untold")

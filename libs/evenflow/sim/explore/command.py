@@ -18,12 +18,14 @@ from evenflow.sim.explore.drawing import draw
 from evenflow.sim.explore.jobs import FAILED, LIMIT_S, Row, spread
 from evenflow.sim.explore.lives import live
 from evenflow.sim.explore.report import RUN, Found, Outcome, Report
-from evenflow.sim.explore.sameness import BROKE_OFF, Failure, Same, failures_of, kind_of
+from evenflow.sim.explore.sameness import BROKE_OFF, Failure, Same, failures_of, kind_of, rest_s
 from evenflow.sim.explore.scene import Document
 from evenflow.sim.explore.shrinking import CPU_S_MAX, shrink
 from evenflow.sim.explore.writing import written
 from evenflow.sim.scenario.outcome import FAILS, HOLDS, WRONG
 
+#: Time after `settle` with which failures that are judged at the end are shrunk first.
+SHORT_REST_S: Final = 240
 #: Failing seeds that are shrunk at most, each the first of its kind.
 SHRUNK_MAX: Final = 10
 ABOUT_MAX: Final = 160
@@ -149,7 +151,7 @@ def _stem(seed: int, problem: str) -> str:
 
 
 def _about(problem: str) -> str:
-    text = f"once broke {problem}"
+    text = f"found: {problem}"
     return text if len(text) <= ABOUT_MAX else text[: ABOUT_MAX - 1] + "…"
 
 
@@ -190,9 +192,7 @@ def shrunk(
         failure = _first(document, wanted, lean=lean)
         if failure is not None:
             tell(f"seed {seed}: shrinking {failure.kind}")
-            ends_s = None if failure.at_end else failure.at_s
-            same = _heartbeat(Same(document, failure, lean=lean), tell)
-            small = shrink(document, same, lambda text: tell(f"seed {seed}: {text}"), ends_s=ends_s, cpu_s_max=cpu_s)
+            small = _smallest(document, failure, lean=lean, cpu_s=cpu_s, tell=lambda text: tell(f"seed {seed}: {text}"))
             plainly = _first(small, [failure.kind], lean=False) if lean else None
             problem = plainly or _first(small, [failure.kind], lean=lean) or failure
             return {"document": small, "lean": lean and plainly is None, "problem": problem.problem}
@@ -203,6 +203,31 @@ def _first(document: Document, kinds: Sequence[str], *, lean: bool) -> Failure |
     """The first failure of the first of the kinds that occurs."""
     found = failures_of(document, lean=lean)
     return next((failure for kind in kinds for failure in found if failure.kind == kind), None)
+
+
+def _smallest(
+    document: Document, failure: Failure, *, lean: bool, cpu_s: float, tell: Callable[[str], None]
+) -> Document:
+    """Shrink with what is known of the failure.
+
+    One that is judged at the end is shrunk with less time after `settle` first, which costs far less; what comes of
+    that counts only if it fails with the whole time too.
+    """
+    began_s = time.process_time()
+    if not failure.at_end:
+        same = _heartbeat(Same(document, failure, lean=lean), tell)
+        return shrink(document, same, tell, ends_s=failure.at_s, cpu_s_max=cpu_s)
+    whole_s = rest_s(document)
+    if whole_s is not None and whole_s > SHORT_REST_S:
+        short = {**document, "until": document["until"] - whole_s + SHORT_REST_S}
+        same = _heartbeat(Same(short, failure, lean=lean), tell)
+        if same(short):
+            small = shrink(short, same, tell, cpu_s_max=cpu_s / 2)
+            small = {**small, "until": small["until"] - SHORT_REST_S + whole_s}
+            if Same(document, failure, lean=lean)(small):
+                return small
+    spent_s = time.process_time() - began_s
+    return shrink(document, _heartbeat(Same(document, failure, lean=lean), tell), tell, cpu_s_max=cpu_s - spent_s)
 
 
 def _heartbeat(same: Same, tell: Callable[[str], None]) -> Callable[[Document], bool]:

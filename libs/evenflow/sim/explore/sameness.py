@@ -82,13 +82,13 @@ class Same:
 
     def __init__(self, original: Document, failure: Failure, *, lean: bool) -> None:
         self._kind, self._at_end, self._lean = failure.kind, failure.at_end, lean
-        self._rest_s = _rest_s(original)
+        self._rest_s = rest_s(original)
         self._lasting = set(lasting(original))
 
     def __call__(self, document: Document) -> bool:
         """Run it and compare."""
         if self._at_end:
-            too_short = self._rest_s is not None and (_rest_s(document) or 0) < self._rest_s
+            too_short = self._rest_s is not None and (rest_s(document) or 0) < self._rest_s
             if too_short or not self._lasting.issuperset(lasting(document)):
                 return False
         try:
@@ -98,7 +98,8 @@ class Same:
         return any(failure.kind == self._kind for failure in found)
 
 
-def _rest_s(document: Document) -> float | None:
+def rest_s(document: Document) -> float | None:
+    """Time between `settle` and the end; None without it."""
     settled = [step["at"] for step in document["steps"] if "settle" in step]
     return float(document["until"] - settled[0]) if settled else None
 

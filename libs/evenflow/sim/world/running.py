@@ -64,8 +64,8 @@ class RunResult:
 
     @property
     def ok(self) -> bool:
-        """Whether everything held."""
-        return not self.broken and not self.violations
+        """Whether everything held, and nothing was left unhandled."""
+        return not (self.broken or self.violations or self.unhandled)
 
 
 class Run:
@@ -158,7 +158,7 @@ class Run:
         world = self._world
         found = [("INV10", text) for text in unread(world.log, world.clock.now_ms() - READ_WITHIN_MS)]
         found += [("INV4", text) for text in await world.data.remains(world.now_ms() - CLEAN_WITHIN_MS)]
-        self._guardian.violations += [Violation(name, world.now_ms(), text) for name, text in found]
+        self._guardian.violations += [Violation(name, world.now_ms(), text, at_end=True) for name, text in found]
 
     async def _steps(self, steps: Sequence[Step]) -> None:
         """Steps of one moment, in file order."""
@@ -245,7 +245,8 @@ class Run:
 
 def _shown(context: dict[str, Any]) -> str:
     error = context.get("exception")
-    return f"{context.get('message')}: {type(error).__name__}: {error}"
+    message = str(context.get("message")).partition("(<")[0]  # what follows names places in memory
+    return f"{message}: {type(error).__name__}: {error}"
 
 
 def _version() -> str:
