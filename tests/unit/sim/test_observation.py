@@ -36,7 +36,7 @@ class Story:
 
     def __init__(self) -> None:
         self.model = Observation()
-        self.guardian = Guardian()
+        self.guardian = Guardian(30_000, 900_000)
         self.records: list[Seen] = []
 
     def say(self, t_s: float, event_type: str, body: Mapping[str, Any] | None = None, *, fact: str = "") -> None:
