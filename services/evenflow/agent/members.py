@@ -376,16 +376,6 @@ class Member:
             await means.around.clock.sleep(means.settings.reclaim_recheck_ms / 1000)
         means.changed()
 
-    @property
-    def reclaimed(self) -> bool:
-        """Whether its place was proven free."""
-        return self.held.phase is Phase.RECLAIMED
-
-    async def tell_again(self) -> None:
-        """Say once more that its place is free, with how it ended: a record of its own that says the same."""
-        outcome = self.held.outcome or said.Outcome(ended_as="stopped")
-        await self._keep(self._reclaimed(outcome, leftover=False))
-
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def _statement(self, kind: type[Any], **values: Any) -> Statement:

@@ -161,7 +161,8 @@ class AgentService:
         A wish is withdrawn when its member is proven free, so nothing else has to acknowledge a receipt.
         """
         first = self._settings.unheard_after_ms
-        waiting = [key for key in self._desired if key in self.members and self.members[key].reclaimed]
+        gone = {key: one.held for key, one in self.members.items() if one.held.phase is Phase.RECLAIMED}
+        waiting = [key for key in self._desired if key in gone]
         self._unheard = {key: self._unheard.get(key, (now_ms + first, first)) for key in waiting}
         if self._around.disk.pending_count():
             return
@@ -169,7 +170,9 @@ class AgentService:
             if now_ms >= due_ms:
                 pause_ms = min(pause_ms * 2, first * UNHEARD_PAUSE_GROWTH_MAX)
                 self._unheard[key] = (now_ms + pause_ms, pause_ms)
-                await self.members[key].tell_again()
+                outcome = gone[key].outcome or Outcome(ended_as="stopped")
+                body = self._speaker.reclaimed(gone[key].desired, outcome)
+                await self._speaker.commit(Statement(body, gone[key].causation, gone[key].correlation))
 
     async def _reconcile_for_ever(self) -> None:
         while True:

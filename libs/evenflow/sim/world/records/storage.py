@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaStorageError
 
 from evenflow.platform.broker.embedded.storage.memory import MemoryStorage
 from evenflow.platform.broker.embedded.storage.port import Change
 
 
-class LogAway(KafkaError):  # type: ignore[misc]  # aiokafka ships no types
-    """The log does not answer; the same call may succeed later."""
+class LogAway(KafkaStorageError):  # type: ignore[misc]  # aiokafka ships no types
+    """The log can't write now, as its real storage says it; the same call may succeed later."""
 
-    errno = -1
-    message = "LOG_AWAY"
     description = "the simulated log is away"
-    retriable = True
 
 
 class FaultyStorage(MemoryStorage):
