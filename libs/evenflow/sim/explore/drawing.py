@@ -79,6 +79,7 @@ def _fleet(scene: Scene) -> None:
                 "count": chance.choice((2, 4)),
             }
             node["price_per_hour"] = chance.choice(("0.82", "1.00", "3.67"))
+        node["cpu_price_per_hour"] = chance.choice(("0", "0.04", "0.11"))
         scene.nodes.append(node)
 
 
