@@ -111,7 +111,7 @@ def _rules(scene: Scene) -> None:
         "snapshot_period_s": chance.choice((20, 60)),
         "poll_wait_s": chance.choice((20, 60)),
         "hold_off_s": chance.choice((0, 20)),
-        "object_store_s": chance.choice((0.003, 0.1, 0.4)),
+        "object_store_s": chance.choice((0.003, 0.02, 0.06)),
         **PERIODS,
     }
 
