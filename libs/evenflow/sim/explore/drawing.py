@@ -79,6 +79,7 @@ def _fleet(scene: Scene) -> None:
                 "count": chance.choice((2, 4)),
             }
             node["price_per_hour"] = chance.choice(("0.82", "1.00", "3.67"))
+        node["cpu_price_per_hour"] = chance.choice(("0", "0.04", "0.11"))
         scene.nodes.append(node)
 
 
@@ -110,7 +111,7 @@ def _rules(scene: Scene) -> None:
         "snapshot_period_s": chance.choice((20, 60)),
         "poll_wait_s": chance.choice((20, 60)),
         "hold_off_s": chance.choice((0, 20)),
-        "object_store_s": chance.choice((0.003, 0.1, 0.4)),
+        "object_store_s": chance.choice((0.003, 0.02, 0.06)),
         **PERIODS,
     }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from evenflow.core.demand.task import Task
 from evenflow.core.errors import FieldRefused
@@ -31,6 +33,7 @@ class Rules:
         )
         if found is None or member is None or found[0].document is None or member.node not in model.nodes:
             return
+        yield from (f"{found[0].shown} was taken although {wrong}" for wrong in _hostile(found[0].document, ""))
         try:
             task = parse_task(found[0].document, new_id=lambda: found[0].id)
             node = parse_node(model.nodes[member.node].document)
@@ -44,6 +47,15 @@ class Rules:
         """Nothing more."""
         del model, settled
         yield from ()
+
+
+def _hostile(value: Any, path: str) -> Iterator[str]:
+    """Numbers of a document below nothing, and none at all: counted without the product's own readers."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _hostile(inner, f"{path}.{name}".lstrip("."))
+    elif isinstance(value, int | float) and not 0 <= value < math.inf:
+        yield f"its {path} is {value}"
 
 
 def _place_problems(task: Task, node: NodeDescription) -> Iterator[str]:

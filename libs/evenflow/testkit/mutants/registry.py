@@ -11,18 +11,22 @@ from evenflow.testkit.mutants.admission.kept_share import without_kept_share
 from evenflow.testkit.mutants.admission.strict_numbers import without_strict_numbers
 from evenflow.testkit.mutants.agents.manifest_last import without_manifest_last
 from evenflow.testkit.mutants.agents.stale_wishes import without_stale_refusal
+from evenflow.testkit.mutants.billing.core_price import without_core_price
 from evenflow.testkit.mutants.billing.double_charge import with_double_charge
 from evenflow.testkit.mutants.fleet.blindness import without_blindness
 from evenflow.testkit.mutants.log.archive_before_expiry import without_archive_before_expiry
 from evenflow.testkit.mutants.log.commit_before_park import with_commit_before_park
+from evenflow.testkit.mutants.log.dropped_letters import with_dropped_letters
 from evenflow.testkit.mutants.log.fence import without_fence
 from evenflow.testkit.mutants.log.image_offset import with_image_newer_than_its_offset
 from evenflow.testkit.mutants.log.offsets_before_state import with_offsets_before_state
 from evenflow.testkit.mutants.mutant import Mutant
+from evenflow.testkit.mutants.placement.cancel import with_cancel_at_once
 from evenflow.testkit.mutants.placement.double_release import with_double_release
 from evenflow.testkit.mutants.placement.final_end import without_final_end
 from evenflow.testkit.mutants.placement.inbox import without_inbox
 from evenflow.testkit.mutants.placement.late_receipts import without_late_refusal
+from evenflow.testkit.mutants.placement.one_generation import without_one_generation
 from evenflow.testkit.mutants.placement.reclaim_check import without_reclaim_check
 from evenflow.testkit.mutants.placement.tombstone import with_early_tombstone
 
@@ -156,7 +160,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "strict-numbers": Mutant(
         "numbers that are none, infinite or negative count as zero",
         without_strict_numbers,
-        kinds=("garbage",),
+        kinds=("hostile-numbers",),
         seed=0,
         breaks=("R04-hostile-numbers",),
     ),
@@ -166,5 +170,29 @@ MUTANTS: Final[dict[str, Mutant]] = {
         kinds=(),
         seed=0,
         breaks=("R06-quarters",),
+    ),
+    "dropped-letters": Mutant(
+        "bad inputs of the decider vanish",
+        with_dropped_letters,
+        kinds=("garbage",),
+        breaks=("R45-poison-records",),
+    ),
+    "one-generation": Mutant(
+        "an attempt begins before the one before it is gone",
+        without_one_generation,
+        kinds=(),
+        breaks=(),
+    ),
+    "cancel": Mutant(
+        "a cancelled task is over while it runs",
+        with_cancel_at_once,
+        kinds=(),
+        breaks=("R50-a-cancel-crosses-allocate",),
+    ),
+    "core-price": Mutant(
+        "a member without devices costs nothing",
+        without_core_price,
+        kinds=(),
+        breaks=("cores-have-a-price",),
     ),
 }

@@ -18,6 +18,15 @@ BAD_VALUES: Final[tuple[Any, ...]] = (
     {"id": "a/b"},
     {"id": "x", "resources": {"cpu": -1}},
 )
+#: What no door may take, each wrong in one number.
+HOSTILE: Final[tuple[dict[str, Any], ...]] = (
+    {"resources": {"cpu": -1}},
+    {"resources": {"devices": {"share": -0.5}}},
+    {"resources": {"devices": {"count": -1}}},
+    {"resources": {"cpu": 1, "memory": -1}},
+    {"resources": {"cpu": 1, "devices": {"share": float("-inf")}}},
+    {"resources": {"cpu": 1}, "run": {"work_s": -5}},
+)
 RECEIPTS: Final = ("attempt.started", "attempt.succeeded", "attempt.failed", "attempt.stopped", "attempt.reclaimed")
 
 
@@ -57,6 +66,11 @@ def _garbage(scene: Scene) -> None:
         scene.step(scene.moment(), "publish", record)
 
 
+def _hostile(scene: Scene) -> None:
+    for number in range(1, scene.chance.randint(1, 4) + 1):
+        scene.step(scene.moment(), "submit", {"id": f"h{number}", **scene.chance.choice(HOSTILE)})
+
+
 def _made_up(scene: Scene) -> None:
     for _ in range(scene.chance.randint(1, 4)):
         report = {
@@ -75,5 +89,6 @@ FAULTS: Final = (
     Fault("agent-messages-held", "messages to or from agents come late", _held),
     Fault("agent-messages-reordered", "messages to or from agents change places", _reordered),
     Fault("garbage", "records that nobody can read, or that break a rule", _garbage),
+    Fault("hostile-numbers", "submissions that ask for less than nothing", _hostile),
     Fault("receipts-made-up", "receipts that no agent sent: unsigned, wrongly signed, replayed", _made_up),
 )
