@@ -70,7 +70,7 @@ class Development:
 
     def __init__(self, options: DevOptions) -> None:
         self.options = options
-        settings = HostSettings(
+        settings = load_settings(HostSettings, "host", environment=_cache_of(os.environ)).with_changes(
             console_port=options.console_port,
             gateway_port=options.gateway_port,
             level="info" if options.verbose else "error",
@@ -165,6 +165,11 @@ class Development:
 
 def _print(line: str) -> None:
     print(line, flush=True)  # noqa: T201  the command's own output
+
+
+def _cache_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """Of what is shared by all, the environment says how much of the log stays in memory; the rest is the options'."""
+    return {name: value for name, value in environment.items() if name == "EVENFLOW_HOST_LOG_CACHE_BYTES"}
 
 
 def _under(environment: Mapping[str, str], service: str, base: Mapping[str, Any]) -> dict[str, str]:

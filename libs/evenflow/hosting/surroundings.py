@@ -11,6 +11,7 @@ from evenflow.events.streams import topics
 from evenflow.platform.broker.codec import make_wire
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
+from evenflow.platform.broker.factory import CACHE_BYTES
 from evenflow.platform.broker.factory import make_log as make_embedded_log
 from evenflow.platform.broker.factory import make_transport
 from evenflow.platform.broker.ports import Transport
@@ -27,13 +28,15 @@ GRACE_S: Final = 3.0
 class HostSettings(Settings):
     """Where the log and the stores are, and how much is logged. EVENFLOW_HOST_LOG and so on in the environment.
 
-    `wire` is the form in which services write bodies; they read either.
+    `wire` is the form in which services write bodies; they read either. `log_cache_bytes` of a durable embedded log's
+    newest records stay in memory.
     """
 
     log: str = Field(default="embedded:", max_length=2_000)
     documents: str = Field(default="sqlite::memory:", max_length=2_000)
     live: str = Field(default="fake:", max_length=2_000)
     objects: str = Field(default="memory:", max_length=2_000)
+    log_cache_bytes: int = Field(default=CACHE_BYTES, ge=1_048_576, le=68_719_476_736)
     level: Level = "warning"
     wire: Literal["json", "avro"] = "json"
     address: str = Field(default="127.0.0.1", max_length=255)
@@ -64,7 +67,7 @@ class Surroundings:
         self._write = write
         self.log: EmbeddedLog | None = None
         if settings.log.startswith("embedded:"):
-            self.log = make_embedded_log(settings.log, clock=self.clock)
+            self.log = make_embedded_log(settings.log, clock=self.clock, cache_bytes=settings.log_cache_bytes)
         self.stores: Stores = open_stores(documents=settings.documents, live=settings.live, objects=settings.objects)
 
     def transport(self) -> Transport:

@@ -6,6 +6,7 @@ only then applied to memory.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,8 @@ from evenflow.events.contracts.billing import ChargeRecorded, CrossingSettled, U
 from evenflow.events.contracts.placement import CrossingTerms
 
 STATE_VERSION = 1
+#: Entries forgotten with one batch at most.
+FORGOTTEN_MAX = 1_000
 Row = dict[str, Any]
 
 
@@ -34,19 +37,33 @@ class Folded:
 class Account:
     """State of the queues of one usage partition.
 
-    Rows: `queue/<queue>` {number, balance_micro, hash}; `entry/<entry>` {} for every entry made; `crossing/<attempt>`
+    Rows: `queue/<queue>` {number, balance_micro, hash}; `entry/<entry>` {at_ms} for every entry made; `crossing/<attempt>`
     what is known of a crossing that is not settled yet; `offset` {next}.
     """
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
+        self._entries: deque[tuple[int, str]] = deque()
 
-    def apply(self, key: str, row: Row | None) -> None:
-        """Take one row."""
+    def apply(self, key: str, row: Row | None, now_ms: int = 0) -> None:
+        """Take one row. An entry without its time, as older builds wrote it, counts as made `now_ms`."""
         if row is None:
             self.rows.pop(key, None)
-        else:
-            self.rows[key] = row
+            return
+        if key.startswith("entry/") and key not in self.rows:
+            row = row or {"at_ms": now_ms}
+            self._entries.append((int(row["at_ms"]), key))
+        self.rows[key] = row
+
+    def forget(self, made_before_ms: int, out: Folded) -> None:
+        """Let the oldest entries go, a bounded number at a time: nothing can bring their use again."""
+        for _ in range(min(FORGOTTEN_MAX, len(self._entries))):
+            at_ms, key = self._entries[0]
+            if at_ms >= made_before_ms:
+                break
+            self._entries.popleft()
+            if key in self.rows and key not in out.rows:
+                out.rows[key] = None
 
     @property
     def next_offset(self) -> int | None:
@@ -86,6 +103,8 @@ def checked(key: str, row: Row) -> Row:
     wanted: dict[str, type] = {}
     if key == "offset":
         wanted = {"next": int}
+    elif key.startswith("entry/") and row:
+        wanted = {"at_ms": int}
     elif key.startswith("queue/"):
         wanted = {"number": int, "balance_micro": int, "hash": str}
     for name, kind in wanted.items():
@@ -103,7 +122,7 @@ def _enter(
     now_ms: int,
 ) -> None:
     """One use of the pool: its entry, its queue's new balance, and what it says of a crossing."""
-    out.rows[f"entry/{one.entry}"] = {}
+    out.rows[f"entry/{one.entry}"] = {"at_ms": now_ms}
     entry = _charge(one, row_of(f"queue/{one.queue}"), policy, policy_hash, now_ms=now_ms)
     out.facts.append(entry)
     out.rows[f"queue/{one.queue}"] = {

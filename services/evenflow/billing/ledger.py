@@ -166,6 +166,7 @@ class Ledger:
             next_offset=records[-1].offset + 1,
             now_ms=runtime.clock.now_ms(),
         )
+        held.account.forget(runtime.clock.now_ms() - self._settings.entry_retention_ms, folded)
         letters += [self._letter(Bad(usage[index][0], "refused", why)) for index, why in folded.refused.items()]
         await self._commit(held.producer, partition.partition, folded, letters)
         for key, row in folded.rows.items():
@@ -244,4 +245,4 @@ class Ledger:
             raise Ended(
                 f"ledger row {received.key[:120]!a} was written by no ledger: {error}", exit_code=STUCK
             ) from None
-        account.apply(received.key, row)
+        account.apply(received.key, row, self._runtime.clock.now_ms())

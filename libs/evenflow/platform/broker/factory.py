@@ -20,16 +20,22 @@ if TYPE_CHECKING:
     from evenflow.platform.broker.embedded.hooks import Hooks
     from evenflow.platform.clock import Clock, Ids
 
+CACHE_BYTES = 64 << 20
 _WAYS = "use embedded:, embedded:/folder or kafka://host:port"
 
 
-def make_log(url: str, *, clock: Clock, hooks: Hooks | None = None) -> EmbeddedLog:
-    """The embedded log of an `embedded:` URL. Raises Refused when its folder is in use or from another release."""
+def make_log(
+    url: str, *, clock: Clock, hooks: Hooks | None = None, cache_bytes: int = CACHE_BYTES
+) -> EmbeddedLog:
+    """The embedded log of an `embedded:` URL. Raises Refused when its folder is in use or from another release.
+
+    `cache_bytes`: how much of a folder's newest records stays in memory.
+    """
     if not url.startswith("embedded:"):
         message = f"{url!r} is not an embedded log: {_WAYS}"
         raise Refused(message)
     folder = url.removeprefix("embedded:")
-    storage = FileStorage(Path(folder)) if folder else MemoryStorage()
+    storage = FileStorage(Path(folder), cache_bytes=cache_bytes) if folder else MemoryStorage()
     return EmbeddedLog(clock=clock, storage=storage, hooks=hooks)
 
 
