@@ -10,6 +10,7 @@ from evenflow.core.fleet.description import SiteDescription
 from evenflow.core.fleet.holder import Holder
 from evenflow.core.lifecycle.node import DeviceState
 from evenflow.core.lifecycle.reasons import Reason
+from evenflow.core.placement.engine import could_seat
 from evenflow.core.placement.engine import round as decide
 from evenflow.core.placement.policy import DEFAULT_POLICY
 from evenflow.core.queueing.description import QueueDescription
@@ -273,3 +274,24 @@ def test_a_gang_of_a_thousand_devices_is_one_decision():
     assert placed.level == "site"
     assert len({place.node for place in placed.places}) == 128
     assert len({place.site for place in placed.places}) == 1
+
+
+def test_a_place_to_go_is_a_node_that_takes_work_and_is_large_enough_even_if_full():
+    """Proves R39: closed nodes and those a task must avoid are no place to go, full ones are, and gangs go together."""
+
+    def has_place(pool, wanted):
+        return could_seat(snapshot_of(pool), wanted, DEFAULT_POLICY, 0)
+
+    closed = node("n1", devices=2, is_open=False, reason_closed="lost/open/ok")
+    one = demand("t", asks(count=1))
+    assert not has_place([closed], one)
+    assert not has_place([closed, node("n2", devices=0)], one)
+    assert has_place([closed, node("n2", devices=1)], one)
+    full = fleet_of([closed, node("n2", devices=1)])
+    placed = decided(full, [one]).placements[0]
+    full.hold(Holder(placed.demand.task.key, 1, 0), placed.places[0])
+    assert has_place(full, one)
+    assert not has_place([closed, node("n2", devices=1)], demand("t", asks(count=1), around={"avoid": ("n2",)}))
+    gang = demand("g", asks(count=1), members=2, one_per_node=True)
+    assert not has_place([closed, node("n2", devices=4)], gang)
+    assert has_place([closed, node("n2", devices=4), node("n3", devices=1)], gang)

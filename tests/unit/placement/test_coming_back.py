@@ -122,7 +122,7 @@ def test_a_machine_that_takes_a_done_member_anew_is_told_to_let_go(pool: Any) ->
 
 
 def test_what_a_place_takes_to_empty_is_no_waiting(pool: Any) -> None:
-    """R64: every second of a task is on one line of the ledger: the stop of the last attempt or the wait for the next."""
+    """R64: every second is on one line of the ledger, the stop of one attempt or the wait for the next."""
     pool.node("n1")
     pool.submit("t1", **DEVICE)
     pool.turn()

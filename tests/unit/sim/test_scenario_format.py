@@ -254,6 +254,10 @@ steps:
 """
     head = b"version: 1\nuntil: 1\n"
     [step] = parse_scenario(head + steps).steps
-    assert [text_of(piece) for piece in step.arguments["pieces"]] == ['{"labels":{', '"l1":"v","l2":"v","l3":"v",', '"z":1}}']
+    assert [text_of(piece) for piece in step.arguments["pieces"]] == [
+        '{"labels":{',
+        '"l1":"v","l2":"v","l3":"v",',
+        '"z":1}}',
+    ]
     with pytest.raises(ScenarioWrong, match="one of value, bytes_base64, pieces"):
         parse_scenario(head + steps + b"      value: 1\n")

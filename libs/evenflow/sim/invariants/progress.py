@@ -63,11 +63,11 @@ class Progress:
         self._resumed[task.shown] = max(before, member.resumed_progress_ms)
 
     def finish(self, model: Observation, *, settled: bool) -> Iterator[str]:
-        """After settle everything that can run has ended."""
+        """After settle everything that can run has ended; what waits for a node that never came back can't."""
         if not settled:
             return
         for task in model.tasks.values():
-            if task.state is None or task.state in TERMINAL:
+            if task.state is None or task.state in TERMINAL or task.unreachable:
                 continue
             if not HOPELESS & set(task.reasons):
                 yield f"{task.shown} is still {task.state} with reasons {list(task.reasons)}"
