@@ -192,7 +192,9 @@ def shrunk(
         failure = _first(document, wanted, lean=lean)
         if failure is not None:
             tell(f"seed {seed}: shrinking {failure.kind}")
-            small = _smallest(document, failure, lean=lean, cpu_s=cpu_s, tell=lambda text: tell(f"seed {seed}: {text}"))
+            small = _smallest(
+                document, failure, lean=lean, cpu_s=cpu_s, tell=lambda text: tell(text and f"seed {seed}: {text}")
+            )
             plainly = _first(small, [failure.kind], lean=False) if lean else None
             problem = plainly or _first(small, [failure.kind], lean=lean) or failure
             return {"document": small, "lean": lean and plainly is None, "problem": problem.problem}
