@@ -198,7 +198,7 @@ class Member:
                     return await self._never_ready(run)
             match event:
                 case Ready():
-                    await self._tell_started()
+                    await self._tell_started(event.ago_ms)
                 case Progressed() if not self._outbox_is_full():
                     await self._keep(
                         self._statement(said.AttemptProgressed, run_ms=event.run_ms, progress_ms=event.progress_ms),
@@ -229,11 +229,11 @@ class Member:
         cause = Cause.READY_TIMEOUT if late else Cause.START_FAILED
         return self._failed(cause, "was not ready in time" if late else "the start hung")
 
-    async def _tell_started(self) -> None:
+    async def _tell_started(self, ago_ms: int) -> None:
         held = self.held
         if held.phase is Phase.RUNNING:
             return
-        start_ms = max(0, self._means.around.clock.monotonic_ms() - held.starting_ms)
+        start_ms = max(0, self._means.around.clock.monotonic_ms() - ago_ms - held.starting_ms)
         resumed = held.resumed
         statement = self._statement(
             said.AttemptStarted,

@@ -162,7 +162,9 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Work counts from here."""
+    """Work counts from here, or from so long ago when nobody looked at once."""
+
+    ago_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

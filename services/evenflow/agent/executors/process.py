@@ -135,9 +135,10 @@ class ProcessRun:
         """What happens next: ready, progress kept or made, the end."""
         while True:
             alive = self._alive()
-            if not self._told_ready and self._folder.started() is not None:
+            started = None if self._told_ready else self._folder.started()
+            if started is not None:
                 self._told_ready = True
-                return Ready()
+                return Ready(max(0, uptime_ms() - started.uptime_ms))
             if self._told_ready:
                 await self._send_output(last=not alive)
                 saved = self._saved()

@@ -95,7 +95,7 @@ class SimulatedMember:
         ready = process.ready_ms is not None and process.ready_ms <= now_ms
         if ready and not self._told_ready and (end is None or end.at_ms >= (process.ready_ms or 0)):
             self._told_ready = True
-            return Ready()
+            return Ready(now_ms - (process.ready_ms or 0))
         if end is not None:
             return self._ended(end)
         if not ready:
