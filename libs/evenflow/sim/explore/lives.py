@@ -85,7 +85,6 @@ def problems_of(result: RunResult) -> list[str]:
     found = [
         f"{violation.invariant} at {violation.t_ms / 1000:g} s: {violation.text}" for violation in result.violations
     ]
-    found += [f"unhandled: {text}" for text in result.unhandled]
     return found
 
 

@@ -214,6 +214,8 @@ class Run:
         guardian.intake.committed = world.committed
         guardian.finish(world.model, settled=world.settled_ms is not None)
         unhandled = [_shown(context) for context in world.loop.errors]
+        for text in unhandled:
+            guardian.violations.append(Violation("INV10", world.now_ms(), f"nobody handled: {text}"))
         summary = {
             "format": FORMAT,
             "versions": {"evenflow": _version()},
