@@ -8,6 +8,7 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 DATA   ?=
 OUT    ?=
+MUTANTS ?=
 KILLS  ?= 8
 SEEDS  ?= 0:200
 FAULTS ?= all
@@ -23,7 +24,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration \
-	simulation explore e2e bench determinism kills rebuild up down lock clean
+	simulation explore mutants mutants-known e2e bench determinism kills rebuild up down lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +92,12 @@ simulation: $(STAMP) ## Run the seeded worlds
 explore: $(STAMP) ## Live random worlds with faults: SEEDS=0:200 JOBS=2 FAULTS=all MINUTES=5 OUT=found
 	$(BIN)/evenflow simulate explore --seeds $(SEEDS) --faults $(FAULTS) --jobs $(JOBS) \
 		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(OUT),--out $(OUT))
+
+mutants: $(STAMP) ## Break each mechanism and print what notices: worlds and scenario files; MUTANTS="fence inbox" names some
+	$(BIN)/python -m evenflow.testkit.mutants --jobs $(JOBS) $(MUTANTS)
+
+mutants-known: $(STAMP) ## The part of the matrix that is known beforehand: one seed and the named files for each mutant
+	$(BIN)/python -m evenflow.testkit.mutants --known --jobs $(JOBS) $(MUTANTS)
 
 e2e: $(STAMP) ## Run whole processes against each other
 	$(PYTEST) -rP $(SPREAD) tests/e2e

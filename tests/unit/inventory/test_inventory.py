@@ -318,3 +318,17 @@ def test_a_policy_says_how_long_silence_is_borne_and_the_settings_say_what_it_le
         assert 4_000 < returning_ms <= 5_000
 
     run(story)
+
+
+def test_suspicion_comes_well_before_loss_whatever_the_numbers_are() -> None:
+    """Proves that a pool which falls silent together is seen to, also with a tolerance as short as the suspicion."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("inventory", silence_tolerance_ms=15_000, suspect_after_ms=15_000)
+        await pool.publish(announced("n1"))
+        await pool.pass_s(4)
+        await pool.publish(announced("n2"))
+        await pool.pass_s(30)
+        assert {(await newest(pool, name)).reach for name in ("n1", "n2")} == {Reach.SUSPECT}
+
+    run(story)

@@ -138,7 +138,13 @@ def _task(scene: Scene, name: str) -> Document:
     chance = scene.chance
     kind = chance.random()
     resources: Document = {"cpu": chance.choice(("0.5", 1, 2)), "memory": "1GiB"}
-    task: Document = {"id": name, "run": {"work_s": scene.span(1, 40)}, "resources": resources}
+    # A name that is not tidy: it must come back as it is.
+    task: Document = {
+        "id": name,
+        "name": f" Task {name} ",
+        "run": {"work_s": scene.span(1, 40)},
+        "resources": resources,
+    }
     if kind < 0.35:
         resources["devices"] = {"share": chance.choice(SHARES)}
     elif kind < 0.6:

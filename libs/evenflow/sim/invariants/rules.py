@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from evenflow.core.demand.task import Task
 from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.lifecycle.event_types import EventType
+from evenflow.events.contract import ID_PATTERN
 from evenflow.events.documents.node import parse_node
 from evenflow.events.documents.task_specification import parse_task
 from evenflow.sim.invariants.invariant import attempt_of
-from evenflow.sim.observation.entities import MemberView
+from evenflow.sim.observation.entities import MemberView, TaskView
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
+
+_ID: Final = re.compile(ID_PATTERN)
 
 
 class Rules:
@@ -23,8 +27,13 @@ class Rules:
 
     name = "INV7"
 
+    def __init__(self) -> None:
+        self._asked: dict[tuple[str, str], Mapping[str, Any]] = {}
+
     def after(self, model: Observation, record: Seen) -> Iterator[str]:
         """The node is one that the task's rules allow, and the devices are what it asked for."""
+        if record.type == EventType.TASK_SUBMITTED:
+            self._asked.setdefault((str(record.body.get("tenant", "default")), str(record.body.get("id"))), record.body)
         if record.type != EventType.ATTEMPT_DESIRED or record.body.get("wish") != "run":
             return
         found = attempt_of(model, record)
@@ -33,6 +42,7 @@ class Rules:
         )
         if found is None or member is None or found[0].document is None or member.node not in model.nodes:
             return
+        yield from self._as_asked(found[0])
         yield from (f"{found[0].shown} was taken although {wrong}" for wrong in _hostile(found[0].document, ""))
         try:
             task = parse_task(found[0].document, new_id=lambda: found[0].id)
@@ -42,6 +52,14 @@ class Rules:
             return
         for problem in (*_place_problems(task, node), *_device_problems(task, node, member)):
             yield f"attempt {found[1].number} of {found[0].shown} on {node.id}: {problem}"
+
+    def _as_asked(self, task: TaskView) -> Iterator[str]:
+        """What runs is what was asked for, under an id; a document without an id got one."""
+        asked, document = self._asked.get((task.tenant, task.id)), task.document
+        if asked is not None and document is not None and asked != document:
+            yield f"{task.shown} runs with another document than it was submitted with"
+        if not _ID.fullmatch(task.id):
+            yield f"{task.shown} was taken although that is no id"
 
     def finish(self, model: Observation, *, settled: bool) -> Iterator[str]:
         """Nothing more."""

@@ -7,7 +7,9 @@ from typing import Final
 from evenflow.testkit.mutants.admission.counted_request import without_counted_request
 from evenflow.testkit.mutants.admission.exact_quota import without_exact_quota
 from evenflow.testkit.mutants.admission.gang_atomicity import without_gang_atomicity
+from evenflow.testkit.mutants.admission.kept_document import without_kept_document
 from evenflow.testkit.mutants.admission.kept_share import without_kept_share
+from evenflow.testkit.mutants.admission.loose_ids import with_loose_ids
 from evenflow.testkit.mutants.admission.strict_numbers import without_strict_numbers
 from evenflow.testkit.mutants.agents.manifest_last import without_manifest_last
 from evenflow.testkit.mutants.agents.stale_wishes import without_stale_refusal
@@ -160,7 +162,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "strict-numbers": Mutant(
         "numbers that are none, infinite or negative count as zero",
         without_strict_numbers,
-        kinds=("hostile-numbers",),
+        kinds=("hostile-submissions",),
         seed=0,
         breaks=("R04-hostile-numbers",),
     ),
@@ -194,5 +196,17 @@ MUTANTS: Final[dict[str, Mutant]] = {
         without_core_price,
         kinds=(),
         breaks=("cores-have-a-price",),
+    ),
+    "loose-ids": Mutant(
+        "any text is an id",
+        with_loose_ids,
+        kinds=("hostile-submissions",),
+        breaks=("R69-b-ids",),
+    ),
+    "kept-document": Mutant(
+        "a document is tidied on its way",
+        without_kept_document,
+        kinds=(),
+        breaks=("R69-a-names",),
     ),
 }

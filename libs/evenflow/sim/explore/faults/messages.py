@@ -18,7 +18,7 @@ BAD_VALUES: Final[tuple[Any, ...]] = (
     {"id": "a/b"},
     {"id": "x", "resources": {"cpu": -1}},
 )
-#: What no door may take, each wrong in one number.
+#: What no door may take, each wrong in one field.
 HOSTILE: Final[tuple[dict[str, Any], ...]] = (
     {"resources": {"cpu": -1}},
     {"resources": {"devices": {"share": -0.5}}},
@@ -26,6 +26,8 @@ HOSTILE: Final[tuple[dict[str, Any], ...]] = (
     {"resources": {"cpu": 1, "memory": -1}},
     {"resources": {"cpu": 1, "devices": {"share": float("-inf")}}},
     {"resources": {"cpu": 1}, "run": {"work_s": -5}},
+    {"id": "a/../b", "resources": {"cpu": 1}},
+    {"id": "Not An Id", "resources": {"cpu": 1}},
 )
 RECEIPTS: Final = ("attempt.started", "attempt.succeeded", "attempt.failed", "attempt.stopped", "attempt.reclaimed")
 
@@ -89,6 +91,6 @@ FAULTS: Final = (
     Fault("agent-messages-held", "messages to or from agents come late", _held),
     Fault("agent-messages-reordered", "messages to or from agents change places", _reordered),
     Fault("garbage", "records that nobody can read, or that break a rule", _garbage),
-    Fault("hostile-numbers", "submissions that ask for less than nothing", _hostile),
+    Fault("hostile-submissions", "submissions that ask for less than nothing, or under no name", _hostile),
     Fault("receipts-made-up", "receipts that no agent sent: unsigned, wrongly signed, replayed", _made_up),
 )
