@@ -9,13 +9,15 @@ JOBS   ?= 2
 DATA   ?=
 OUT    ?=
 MUTANTS ?=
+SEED   ?= 1
+COUNT  ?= 20000
 KILLS  ?= 8
 SEEDS  ?= 0:200
 FAULTS ?= all
 MINUTES ?=
 
 # What `make test` runs: everything that needs no server. Files of one test module stay on one worker.
-TESTS  := tests/unit tests/contract tests/scenarios tests/simulation tests/demo tests/e2e
+TESTS  := tests/unit tests/contract tests/scenarios tests/simulation tests/fuzz tests/demo tests/e2e
 PYTEST := $(BIN)/pytest -q
 SPREAD := -n $(JOBS) --dist loadfile
 
@@ -24,7 +26,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration \
-	simulation explore mutants mutants-known e2e bench determinism kills rebuild up down lock clean
+	simulation explore mutants mutants-known fuzz soak e2e bench determinism kills rebuild up down lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +108,12 @@ bench: $(STAMP) ## Measure the path, the telemetry and the status query; DATA=DI
 	$(BIN)/evenflow bench path $(if $(DATA),--data $(DATA))
 	$(BIN)/evenflow bench telemetry $(if $(DATA),--data $(DATA))
 	$(BIN)/evenflow bench status $(if $(DATA),--data $(DATA))
+
+fuzz: $(STAMP) ## Throw COUNT generated records and requests at every topic, route and quantity; SEED=N others
+	$(BIN)/python -m evenflow.testkit.fuzz --count $(COUNT) --seed $(SEED) --jobs $(JOBS)
+
+soak: $(STAMP) ## Run evenflow dev for MINUTES under load and faults: memory, descriptors, lag; SEED=N others
+	$(BIN)/python -m evenflow.testkit.soak --minutes $(or $(MINUTES),10) --seed $(SEED)
 
 determinism: $(STAMP) ## Every scenario and the demo twice, in unlike surroundings: the logs must be equal
 	.ci/determinism $(BIN)/evenflow

@@ -11,9 +11,8 @@ from evenflow.events.streams import topics
 from evenflow.platform.broker.codec import make_wire
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.factory import CACHE_BYTES
+from evenflow.platform.broker.factory import CACHE_BYTES, make_transport
 from evenflow.platform.broker.factory import make_log as make_embedded_log
-from evenflow.platform.broker.factory import make_transport
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids, RandomIds, SystemClock, system_random
 from evenflow.platform.observability.logs import Level, Write, make_log, stderr_line

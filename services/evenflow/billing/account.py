@@ -37,8 +37,8 @@ class Folded:
 class Account:
     """State of the queues of one usage partition.
 
-    Rows: `queue/<queue>` {number, balance_micro, hash}; `entry/<entry>` {at_ms} for every entry made; `crossing/<attempt>`
-    what is known of a crossing that is not settled yet; `offset` {next}.
+    Rows: `queue/<queue>` {number, balance_micro, hash}; `entry/<entry>` {at_ms} for every entry made;
+    `crossing/<attempt>` what is known of a crossing that is not settled yet; `offset` {next}.
     """
 
     def __init__(self) -> None:

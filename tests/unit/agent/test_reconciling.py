@@ -90,3 +90,11 @@ def test_the_automatic_save_period_grows_with_the_root_of_its_cost():
     assert save_period_ms(None, 5_000) == 929_516
     assert save_period_ms(None, 0) == PERIOD_MS_MIN
     assert save_period_ms(60_000, 5_000) == 60_000
+
+
+def test_an_attempt_that_can_not_be_is_refused_and_stops_nothing_else():
+    """Proves that attempt 0 of a slot that nothing was ever applied to gets an answer instead of an error."""
+    odd = Wanted("default/odd/0/0", "default/odd/0", 0, 1, Wish.RUN)
+    good = Wanted("default/good/1/0", "default/good/0", 1, 1, Wish.RUN)
+    actions = reconcile([odd, good], [], {})
+    assert [(action.act, action.key) for action in actions] == [(Act.REFUSE, odd.key), (Act.START, good.key)]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from evenflow.billing import stores
+from evenflow.billing.account import checked
 from evenflow.core.ledger.chain import first_break
 from evenflow.core.lifecycle.attempt import AttemptEnd
 from evenflow.core.lifecycle.event_types import EntryKind
@@ -12,7 +15,7 @@ from evenflow.core.placement.policy import Charges
 from evenflow.core.pricing.charge import Use, charge_micro, transfer_cost_micro
 from evenflow.events import streams
 from evenflow.events.contracts.agent import AttemptReclaimed, Outcome, TransferFinished
-from evenflow.events.contracts.billing import ChargeRecorded, CrossingSettled
+from evenflow.events.contracts.billing import ChargeRecorded, CrossingSettled, UsageMeasured
 from evenflow.events.contracts.console import DocumentPublished
 from evenflow.events.contracts.placement import (
     AttemptUse,
@@ -305,3 +308,54 @@ def test_a_rebuilt_history_skips_nothing_and_holds_a_bounded_part_in_memory(monk
         assert max(held) <= 5 - 1 + 4
 
     run(story)
+
+
+def test_figures_beyond_what_a_balance_holds_are_parked_and_the_ledger_goes_on() -> None:
+    """Proves that one impossible use of a queue costs a dead letter, not the ledger: entries behind it are made."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("billing")
+        huge = {"device_milli": 2**53, "duration_ms": 2**53, "price_per_hour_micro": 2**53}
+        for task, more in (("huge", huge), ("good", {})):
+            entry = f"default/{task}/1/0/work"
+            usage = UsageMeasured(
+                entry=entry, kind=EntryKind.WORK, tenant="default", task=task, attempt=1, member=0, queue="q",
+                node="n1", site="east", at_ms=1, **{"duration_ms": 1_000, "device_milli": 1_000, **more},
+            )  # fmt: skip
+            await pool.publish(Fact(streams.USAGE, usage, id=entry))
+        await pool.pass_s(3)
+        assert [line.task for line in await ledger(pool)] == ["good"]
+        letters = await pool.dead_letters(streams.USAGE)
+        assert [b"refused: " in dict(letter.headers)["x-dlq-error"] for letter in letters] == [True]
+
+    run(story)
+
+
+def test_entries_are_forgotten_after_their_retention_and_their_charges_stay() -> None:
+    """Proves that the ledger's memory is bounded by time, oldest first, and that a repeat within it charges nothing."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("billing", entry_retention_ms=60_000)
+        await pool.publish(ended("old", use(1_000)))
+        await pool.pass_s(3)
+        await pool.publish(ended("old", use(1_000)))
+        await pool.pass_s(100)
+        await pool.publish(ended("new", use(1_000)))
+        await pool.pass_s(3)
+        kept: dict[bytes | None, bytes | None] = {}
+        for record in await pool.records(streams.BILLING_STATE.name):
+            kept[record.key] = record.value
+        entries = [(key or b"").decode() for key, value in kept.items() if value and (key or b"").startswith(b"entry/")]
+        assert {entry.split("/")[2] for entry in entries} == {"new"}
+        assert len(await ledger(pool, task="old", kind=EntryKind.WORK)) == 1
+
+    run(story)
+
+
+def test_a_row_that_no_ledger_wrote_ends_the_ledger_instead_of_guessing_money() -> None:
+    """Proves what a readable row of a wrong form is: a reason to stop, with a message that names it."""
+    assert checked("queue/q", {"number": 1, "balance_micro": 5, "hash": "h"})
+    assert checked("entry/x", {}) == {}
+    for key, row in (("offset", {"next": "7"}), ("queue/q", {"number": 1}), ("entry/x", {"at_ms": None})):
+        with pytest.raises(ValueError, match="is "):
+            checked(key, row)

@@ -17,7 +17,6 @@ from evenflow.console.main import build
 from evenflow.console.projection.board import Board
 from evenflow.console.settings import ConsoleSettings
 from evenflow.events.contract import Contract
-from evenflow.events.envelope import AgentStamp
 from evenflow.events.contracts.placement import (
     AttemptUse,
     DeviceShare,
@@ -29,6 +28,7 @@ from evenflow.events.contracts.placement import (
     TaskRequeued,
 )
 from evenflow.events.contracts.tasks import TaskSubmitted
+from evenflow.events.envelope import AgentStamp
 from evenflow.events.streams import Stream, topics
 from evenflow.platform.broker.codec import Fact, Received, decode, encode
 from evenflow.platform.broker.embedded.log import EmbeddedLog

@@ -24,9 +24,7 @@ CACHE_BYTES = 64 << 20
 _WAYS = "use embedded:, embedded:/folder or kafka://host:port"
 
 
-def make_log(
-    url: str, *, clock: Clock, hooks: Hooks | None = None, cache_bytes: int = CACHE_BYTES
-) -> EmbeddedLog:
+def make_log(url: str, *, clock: Clock, hooks: Hooks | None = None, cache_bytes: int = CACHE_BYTES) -> EmbeddedLog:
     """The embedded log of an `embedded:` URL. Raises Refused when its folder is in use or from another release.
 
     `cache_bytes`: how much of a folder's newest records stays in memory.

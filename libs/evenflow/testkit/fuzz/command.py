@@ -121,8 +121,7 @@ def main(arguments: list[str]) -> int:
         say(f"PROBLEM {problem}")
     took_s = (clock.monotonic_ms() - begun_ms) / 1000
     say(
-        f"\nfuzz: seed {chosen.seed}, {figures.thrown} records, {doors.calls} requests, {quantities.tried} quantities in"
-        f" {took_s:.0f} s: {'nothing found' if not problems else f'{len(problems)} problems'}"
+        f"\nfuzz: seed {chosen.seed}, {figures.thrown} records, {doors.calls} requests, {quantities.tried} quantities"
+        f" in {took_s:.0f} s: {'nothing found' if not problems else f'{len(problems)} problems'}"
     )
     return 1 if problems else 0
-

@@ -135,9 +135,13 @@ async def _fire(target: Target, records: Sequence[Thrown]) -> Outcome:
             problems.append(f"a good task is not known afterwards: {answers}")
     revoked = [end for end in target.ends if "was revoked" in end.why]
     problems += [f"{end.name} ended: {end.why}" for end in target.ends if end not in revoked]
-    problems += [f"unhandled: {context.get('message')}: {context.get('exception')!r}"[:400] for context in target.errors]
+    problems += [
+        f"unhandled: {context.get('message')}: {context.get('exception')!r}"[:400] for context in target.errors
+    ]
     parked = await target.parked()
-    problems += [f"unreadable and not parked: {described(one)[:200]}" for one in target.overlooked(landed, parked)[:SHOWN_MAX]]
+    problems += [
+        f"unreadable and not parked: {described(one)[:200]}" for one in target.overlooked(landed, parked)[:SHOWN_MAX]
+    ]
     return Outcome(list(dict.fromkeys(problems)), parked, landed.thrown, landed.refused, len(revoked))
 
 
@@ -152,8 +156,8 @@ def left_marks(records: Sequence[Thrown], seed: int, wanted: dict[str, str]) -> 
     async def story(target: Target) -> tuple[list[str], list[Thrown]]:
         landed = await target.throw(records)
         await target.until(COMPARED_S)
-        parked = await target.parked()
         state = await target.state(landed.thrown)
+        parked = await target.parked()
         marks = [name for name in state if state[name] != wanted[name]]
         return marks, [one for place, one in landed.thrown.items() if place in parked]
 
@@ -200,4 +204,3 @@ def described(one: Thrown) -> str:
     whole = base64.b64encode(value).decode() if len(value) <= 2_000 else f"{len(value)} bytes"
     headers = {name: text for name, text in one.headers if name not in ("ce_source", "ce_subject", "correlation_id")}
     return f"{one.topic} key {one.key!r} ({one.how}{', signed' if one.sign else ''}) {headers} base64 {whole}"
-

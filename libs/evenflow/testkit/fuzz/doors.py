@@ -76,7 +76,9 @@ async def _knock(target: Target, every: Sequence[Route], calls: Sequence[Call], 
     if known != HTTP_OK:
         problems.append(f"a good task is not known afterwards: {known}")
     problems += [f"{end.name} ended: {end.why}" for end in target.ends if "was revoked" not in end.why]
-    problems += [f"unhandled: {context.get('message')}: {context.get('exception')!r}"[:400] for context in target.errors]
+    problems += [
+        f"unhandled: {context.get('message')}: {context.get('exception')!r}"[:400] for context in target.errors
+    ]
     return list(dict.fromkeys(problems))
 
 

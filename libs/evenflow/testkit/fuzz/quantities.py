@@ -22,7 +22,8 @@ from evenflow.events.documents.task_specification import parse_task
 
 _DIGITS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?", re.ASCII)
 _UNITS: Final[dict[str, int]] = {
-    **{"": 1, "B": 1},
+    "": 1,
+    "B": 1,
     **{f"{letter}B": 10 ** (3 * (power + 1)) for power, letter in enumerate("kMGTP")},
     **{f"{letter}iB": 2 ** (10 * (power + 1)) for power, letter in enumerate("KMGTP")},
 }
@@ -59,20 +60,23 @@ QUANTITIES: Final = (
 )
 
 _PIECES: Final = st.sampled_from(
-    ["0", "1", "9", "5", ".", "-", "+", " ", "e", "E", "x", "_", ",", "\u0661", "\u00bd", "\uff11", "\n", "\x00", "NaN", "inf",
-     "GiB", "MB", "kB", "KB", "gib", "B", "TiB", "PB", "\u2212", "00", "000", "001", "999999999999999"]
+    ["0", "1", "9", "5", ".", "-", "+", " ", "e", "E", "x", "_", ",", "\u0661", "\u00bd", "\uff11", "\n", "\x00",
+     "NaN", "inf",      "GiB", "MB", "kB", "KB", "gib", "B", "TiB", "PB", "\u2212", "00", "000", "001", "999999999999999"]
 )  # fmt: skip
 _PLAIN: Final = st.builds(
     lambda whole, places: f"{whole}.{places}" if places else f"{whole}",
     st.integers(0, 2**60), st.text("0123456789", max_size=10),
 )  # fmt: skip
 _SIZED: Final = st.builds(
-    lambda number, gap, unit: f"{number}{gap}{unit}", _PLAIN, st.sampled_from(["", "", " ", "  "]), st.sampled_from([*_UNITS, "KB", "kiB", "EB"])
+    lambda number, gap, unit: f"{number}{gap}{unit}",
+    _PLAIN,
+    st.sampled_from(["", "", " ", "  "]),
+    st.sampled_from([*_UNITS, "KB", "kiB", "EB"]),
 )
 HOSTILE: Final = st.one_of(
-    _PLAIN, _SIZED, st.lists(_PIECES, max_size=6).map("".join), st.text(max_size=8), st.integers(), st.integers(0, 4_000),
-    st.integers(-(10**30), 10**30), st.floats(), st.floats(0, 1e6).map(lambda number: round(number, 3)), st.booleans(), st.none(),
-    st.decimals(), st.decimals(0, 10**6, places=3), st.just([]), st.just({}), st.just([1]), st.binary(max_size=4),
+    _PLAIN, _SIZED, st.lists(_PIECES, max_size=6).map("".join), st.text(max_size=8), st.integers(),
+    st.integers(0, 4_000),     st.integers(-(10**30), 10**30), st.floats(), st.floats(0, 1e6).map(lambda number: round(number, 3)),
+    st.booleans(), st.none(),     st.decimals(), st.decimals(0, 10**6, places=3), st.just([]), st.just({}), st.just([1]), st.binary(max_size=4),
     st.complex_numbers(max_magnitude=2),
 )  # fmt: skip
 

@@ -33,9 +33,10 @@ from evenflow.events.types import CONTRACTS
 from evenflow.platform.broker.codec import Bad, decode, read_body
 from evenflow.platform.broker.embedded.records import LogRecord
 from evenflow.platform.broker.ports import Record
+from evenflow.sim.scenario.file import START_MS
 from evenflow.testkit.fuzz.shapes import Shapes, Strategy
 from evenflow.testkit.fuzz.spoiling import WEIGHTED, Draft
-from evenflow.testkit.fuzz.surroundings import KNOWN, START_MS
+from evenflow.testkit.fuzz.surroundings import KNOWN
 
 #: Of ten records so many are spoiled.
 SPOILED_OF_TEN: Final = 6
@@ -155,7 +156,9 @@ def every_record(count: int, seed_number: int) -> list[Thrown]:
     each = count / sum(weights.values())
     by_topic = [records_of(stream, math.ceil(each * weights[stream.name]), seed_number) for stream in topics()]
     longest = max(len(one) for one in by_topic)
-    return [one[index * len(one) // longest] for index in range(longest) for one in by_topic if _falls(index, one, longest)]
+    return [
+        one[index * len(one) // longest] for index in range(longest) for one in by_topic if _falls(index, one, longest)
+    ]
 
 
 def _falls(index: int, records: Sequence[Thrown], longest: int) -> bool:

@@ -1,9 +1,9 @@
-"""Generated requests for every route of both doors: the console's by its own description, the gateway's by its bodies."""
+"""Generated requests for every route: the console's by its own description, the gateway's by its bodies."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -59,6 +59,20 @@ _NAMES: Final = st.sampled_from(
 _VALUES: Final = st.sampled_from(
     ["", "-1", "NaN", "1e3", "9" * 40, "0", "true", "None", "\x00", "\u0661", "a" * 500, "%", "\ud800", "[]", "*"]
 )
+_HEADERS: Final = {
+    "host": "evil.example",
+    "origin": "http://evil.example",
+    "content-type": "text/\u00e9",
+    "x": "a" * 20_000,
+    "x-evenflow-who": "\x00\u00e9" * 200,
+    "x-evenflow-session": "\u00e9",
+    "x-evenflow-signature": "zz",
+}
+_ASKED_OF_DESIRED: Final[dict[str, dict[str, Any]]] = {
+    "instance": {"type": "string"},
+    "revision": {"type": "integer", "minimum": 0},
+    "wait_ms": {"type": "integer", "minimum": 0, "maximum": 25_000},
+}
 _FREE: Final = {
     "POST /api/v1/nodes/{node}/drain": {"deadline_s": (5, 0, "1.5"), "reason": ("x",)},
     "PATCH /api/v1/tasks/{task}": {"priority": (1, 50, 1000), "reason": ("x",)},
@@ -101,7 +115,7 @@ class Route:
 
     @property
     def method(self) -> str:
-        """GET, PUT …"""
+        """GET, PUT and so on."""
         return self.name.partition(" ")[0]
 
     @property
@@ -123,17 +137,20 @@ def routes() -> list[Route]:
         for method, operation in sorted(operations.items()):
             found.append(
                 Route(
-                    CONSOLE, f"{method.upper()} {address}", tuple(sorted(int(code) for code in operation["responses"])),
-                    operation.get("parameters", ()), method in ("post", "put", "patch"),
-                )  # fmt: skip
+                    CONSOLE,
+                    f"{method.upper()} {address}",
+                    tuple(sorted(int(code) for code in operation["responses"])),
+                    operation.get("parameters", ()),
+                    method in ("post", "put", "patch"),
+                )
             )
     for name, good in GATEWAY_ROUTES.items():
         variables = [part[1:-1] for part in name.split("/") if part.startswith("{")]
-        parameters = [{"in": "path", "name": one, "schema": {"type": "string"}} for one in variables]
+        parameters: list[dict[str, Any]] = [
+            {"in": "path", "name": one, "schema": {"type": "string"}} for one in variables
+        ]
         if name.endswith("/desired"):
-            texts = {"instance": {"type": "string"}, "revision": {"type": "integer", "minimum": 0}}
-            waits = {"wait_ms": {"type": "integer", "minimum": 0, "maximum": 25_000}}
-            parameters += [{"in": "query", "name": one, "schema": how} for one, how in {**texts, **waits}.items()]
+            parameters += [{"in": "query", "name": one, "schema": how} for one, how in _ASKED_OF_DESIRED.items()]
         if name.endswith("/objects"):
             parameters.append({"in": "query", "name": "prefix", "schema": {"type": "string"}})
         refusals = GATEWAY_REFUSALS if "/v1/" in name else ()
@@ -145,7 +162,9 @@ def _named(draw: Draw, route: Route, variable: str, *, bad: bool) -> str:
     if bad:
         return str(draw(_NAMES))
     if variable == "path":
-        return str(draw(st.sampled_from(["checkpoints/default/t1/g1/x", "logs/default/t1/1/0", "default", "a//b", "x"])))
+        return str(
+            draw(st.sampled_from(["checkpoints/default/t1/g1/x", "logs/default/t1/1/0", "default", "a//b", "x"]))
+        )
     if variable == "kind":
         return str(draw(st.sampled_from(["queue", "policy", "site", "link", "template", "x"])))
     if variable == "name" and "documents" in route.address:
@@ -229,7 +248,9 @@ def call(draw: Draw, route: Route) -> Call:
     names = {one: _named(draw, route, one, bad=what == "name") for one in variables}
     address = route.address
     for one, text in names.items():
-        address = address.replace(f"{{{one}}}", _quoted(text) if one != "path" else quote(text.encode("utf-8", "surrogatepass")))
+        address = address.replace(
+            f"{{{one}}}", _quoted(text) if one != "path" else quote(text.encode("utf-8", "surrogatepass"))
+        )
     pairs = _query(draw, route, bad=what == "query")
     target = address + ("?" + "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in pairs) if pairs else "")
     body, how = b"", what
@@ -242,10 +263,8 @@ def call(draw: Draw, route: Route) -> Call:
         body = draft.written() or b""
     headers = {"host": "localhost", "content-type": "application/json"}
     if what == "headers":
-        changed = {"host": "evil.example", "origin": "http://evil.example", "content-type": "text/\u00e9", "x": "a" * 20_000,
-                   "x-evenflow-who": "\x00\u00e9" * 200, "x-evenflow-session": "\u00e9", "x-evenflow-signature": "zz"}  # fmt: skip
-        name = draw(st.sampled_from(sorted(changed)))
-        headers[name] = changed[name]
+        name = draw(st.sampled_from(sorted(_HEADERS)))
+        headers[name] = _HEADERS[name]
     node = opens = ""
     if route.door == GATEWAY and what != "headers":
         named = names.get("node", "")
@@ -270,5 +289,3 @@ def calls_of(route: Route, count: int, seed_number: int) -> list[Call]:
 
     collect()
     return made[:count]
-
-

@@ -5,7 +5,7 @@ Only what our own schemas use is understood. A value may still break a rule that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -69,27 +69,22 @@ class Shapes:
         kind = schema.get("type")
         if isinstance(kind, list):
             return st.one_of([self._plain({**schema, "type": one}, name, depth) for one in kind])
-        match kind:
-            case "object":
-                return self._object(schema, depth)
-            case "array":
-                least = int(schema.get("minItems", 0))
-                most = min(int(schema.get("maxItems", ITEMS_MAX)), max(least, ITEMS_MAX))
-                inner = self.of(schema.get("items", {}), name.removesuffix("s"), depth + 1)
-                return st.lists(inner, min_size=least, max_size=most)
-            case "string":
-                return _text(schema)
-            case "integer":
-                return _integer(schema)
-            case "number":
-                low, high = float(schema.get("minimum", -1e15)), float(schema.get("maximum", 1e15))
-                return st.floats(low, high, allow_nan=False) | st.integers(0, 100).filter(lambda n: low <= n <= high)
-            case "boolean":
-                return st.booleans()
-            case "null":
-                return st.none()
-            case _:
-                return _ANYTHING
+        made: dict[str, Callable[[], Strategy]] = {
+            "object": lambda: self._object(schema, depth),
+            "array": lambda: self._array(schema, name, depth),
+            "string": lambda: _text(schema),
+            "integer": lambda: _integer(schema),
+            "number": lambda: _number(schema),
+            "boolean": st.booleans,
+            "null": st.none,
+        }
+        return made[kind]() if kind in made else _ANYTHING
+
+    def _array(self, schema: Schema, name: str, depth: int) -> Strategy:
+        least = int(schema.get("minItems", 0))
+        most = min(int(schema.get("maxItems", ITEMS_MAX)), max(least, ITEMS_MAX))
+        inner = self.of(schema.get("items", {}), name.removesuffix("s"), depth + 1)
+        return st.lists(inner, min_size=least, max_size=most)
 
     def _object(self, schema: Schema, depth: int) -> Strategy:
         properties: Mapping[str, Schema] = schema.get("properties", {})
@@ -116,6 +111,11 @@ def _text(schema: Schema) -> Strategy:
     if "pattern" in schema:
         return st.from_regex(str(schema["pattern"]).removesuffix("$") + r"\Z", fullmatch=True)
     return st.text(min_size=least, max_size=max(most, least))
+
+
+def _number(schema: Schema) -> Strategy:
+    low, high = float(schema.get("minimum", -1e15)), float(schema.get("maximum", 1e15))
+    return st.floats(low, high, allow_nan=False) | st.integers(0, 100).filter(lambda n: low <= n <= high)
 
 
 def _integer(schema: Schema) -> Strategy:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from evenflow.sim.scenario.file import START_MS as START_MS
 from evenflow.sim.scenario.file import Scenario
 from evenflow.sim.scenario.parse import scenario_of
 

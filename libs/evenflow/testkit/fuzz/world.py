@@ -1,4 +1,4 @@
-"""One world under fire: production services in virtual time, records thrown at them, and what they believe afterwards."""
+"""One world under fire: production services in virtual time, and what they believe afterwards."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ SEQUENCE_FIRST: Final = 100_000
 #: What the log itself does not take: too large, or without a key where keys are all that is kept.
 LOG_REFUSES: Final = (MessageSizeTooLargeError, InvalidRecordError)
 TOLD: Final = ("sites", "links", "nodes", "queues", "datasets", "documents", "tasks", "ledger", "crossings", "alerts")
+_MARKS: Final = ("offset", "as_of_ms", "cursor", "load")
 #: Topics on which something is said of every record read, whatever it is.
 _OFFSETS: Final = ("evenflow.rounds.v1",)
 
@@ -118,7 +119,9 @@ class Target:
         """The headers with the stamp of the node that the body names, signed with its own key: a node that lies."""
         value = one.value or b""
         try:
-            body = read_body(next(str(text, "utf-8") for name, text in one.headers if name == "ce_type" and text), value)
+            body = read_body(
+                next(str(text, "utf-8") for name, text in one.headers if name == "ce_type" and text), value
+            )
         except (EvenflowError, KeyError, ValueError, StopIteration):  # not to be signed by anybody
             return list(one.headers)
         node = str(getattr(body, "node", "") or "n3")
@@ -251,9 +254,9 @@ class Target:
         missed = []
         for place, one in landed.thrown.items():
             stream = BY_NAME.get(one.topic)
-            if stream is not None and stream.dead_letters and place not in parked:
-                if isinstance(decode(as_record(one), stream), Bad):
-                    missed.append(one)
+            watched = stream is not None and stream.dead_letters and place not in parked
+            if watched and stream is not None and isinstance(decode(as_record(one), stream), Bad):
+                missed.append(one)
         return missed
 
     async def state(self, without: Iterable[str] = ()) -> dict[str, str]:
@@ -289,7 +292,7 @@ def _said(record: Record) -> str:
 
 
 def _without_marks(value: Any) -> Any:
-    """JSON without positions in the log."""
+    """JSON without positions in the log, and without live load: a reading is newer or older by chance."""
     if isinstance(value, dict):
         return {
             name: _without_marks(inner) for name, inner in value.items() if name not in ("offset", "as_of_ms", "cursor")
@@ -330,4 +333,3 @@ def in_world(story: Story[T], seed: int, *, scenario: Scenario | None = None) ->
         finally:
             world.close()
     return outcome[0]
-
