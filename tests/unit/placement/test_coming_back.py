@@ -137,3 +137,15 @@ def test_what_a_place_takes_to_empty_is_no_waiting(pool: Any) -> None:
     assigned = pool.last("task.assigned")
     assert (assigned.attempt, assigned.wait_ms) == (2, 0)
     assert pool.last("task.requeued").use.members[0].start_ms == 60_000
+
+
+def test_a_task_says_anew_why_it_waits_once_its_last_place_is_free(pool: Any) -> None:
+    """R41: reclaim-pending is over with the receipt; then the pause is the reason, not what was said before."""
+    pool.node("n1")
+    pool.submit("t1", **DEVICE)
+    pool.turn()
+    pool.receipt(agent.AttemptFailed, "t1", outcome=pool.outcome("failed", cause="start-failed"))
+    pool.turn()
+    pool.reclaim("t1", ended_as="failed")
+    pool.turn()
+    assert [reason.reason for reason in pool.last("task.queued").reasons] == ["backing-off"]

@@ -119,6 +119,9 @@ def release(draft: Draft, row: TaskRow, attempt: int, member: MemberRow) -> None
     row.holds = [hold for hold in row.holds if hold.member.held]
     if emptied and row.state is TaskState.QUEUED:
         row.queued_ms = draft.now_ms
+    if row.state is TaskState.QUEUED and not row.holds:
+        row.announced_ms = 0  # it waits for something else now, and says so at once
+        draft.fresh.append(row)
     if row.current is None and not row.holds:
         draft.clear_task_alerts(row, [Alert.TASK_STUCK])
 

@@ -116,8 +116,8 @@ class DataPowers:
             parts=tuple(part_of(part, data) for part, data in parts.items()),
         )
         for part, data in list(parts.items())[:there_count]:
-            await self._world.objects.put(where + part, data)
-        await self._world.objects.put(where + MANIFEST_NAME, write_manifest(manifest))
+            await self._world.objects.forge(where + part, data)
+        await self._world.objects.forge(where + MANIFEST_NAME, write_manifest(manifest))
         attempt = None if view is None else view.attempts.get(generation)
         if attempt is not None:
             await self._world.receipts.checkpointed(task, generation, number, progress_ms, where + MANIFEST_NAME)
