@@ -166,9 +166,9 @@ class AgentService:
         self._unheard = {key: self._unheard.get(key, (now_ms + first, first)) for key in waiting}
         if self._around.disk.pending_count():
             return
-        for key, (due_ms, pause_ms) in self._unheard.items():
+        for key, (due_ms, before_ms) in self._unheard.items():
             if now_ms >= due_ms:
-                pause_ms = min(pause_ms * 2, first * UNHEARD_PAUSE_GROWTH_MAX)
+                pause_ms = min(before_ms * 2, first * UNHEARD_PAUSE_GROWTH_MAX)
                 self._unheard[key] = (now_ms + pause_ms, pause_ms)
                 outcome = gone[key].outcome or Outcome(ended_as="stopped")
                 body = self._speaker.reclaimed(gone[key].desired, outcome)
