@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from evenflow.agent.settings import AgentSettings
-import itertools
 
 
 def _reclaims(world) -> list[float]:

@@ -133,6 +133,8 @@ class Run:
             self._watch_later(WATCH_ASIDE_S)
         ends = world.loop.create_task(self._end())
         await asyncio.wait({ends, self._stop}, return_when=asyncio.FIRST_COMPLETED)
+        if not ends.done() and self._problem is None and world.settled_ms is not None:
+            await self._look_for_remains()  # A watcher ended the run early.
 
     def _show(self) -> None:
         """Tell the watcher how far the run is; it may end it early."""
