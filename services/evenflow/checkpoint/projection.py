@@ -14,6 +14,8 @@ Key = tuple[int, int]
 Generation = tuple[str, str, int]
 #: Lost attempts that are remembered until their nodes say that they are gone.
 LOST_MAX = 10_000
+#: Ended tasks that are remembered because a checkpoint of theirs may still be on its way to being verified.
+ENDED_MAX = 100_000
 
 
 @dataclass(slots=True)
@@ -25,6 +27,7 @@ class TaskCheckpoints:
     """
 
     closed: int = 0
+    saves: bool = False
     ended: bool = False
     pruned: Key = (0, 0)
     good: dict[Key, CheckpointFact] = field(default_factory=dict)
@@ -42,16 +45,23 @@ class Projection:
         self.tasks: dict[str, TaskCheckpoints] = {}
         self.torn: dict[Generation, None] = {}
         self.lost: dict[Generation, None] = {}
+        self._ended: dict[str, None] = {}
 
     def of(self, tenant: str, task: str) -> TaskCheckpoints:
-        """A task's entry, made when needed."""
-        return self.tasks.setdefault(f"{tenant}/{task}", TaskCheckpoints())
+        """A task's entry, made when needed: what is verified after its task's end belongs to an ended one."""
+        key = f"{tenant}/{task}"
+        entry = self.tasks.get(key)
+        if entry is None:
+            entry = self.tasks[key] = TaskCheckpoints(ended=key in self._ended)
+        return entry
 
     def apply(self, received: Received) -> None:
         """Fold one fact."""
         match received.body:
-            case TaskAssigned(tenant=tenant, task=task):
-                self.of(tenant, task)
+            case TaskAssigned(tenant=tenant, task=task, saves=saves):
+                self._ended.pop(f"{tenant}/{task}", None)
+                entry = self.of(tenant, task)
+                entry.saves, entry.ended = saves, False
             case TaskRequeued(tenant=tenant, task=task, use=use):
                 entry = self.of(tenant, task)
                 entry.closed = max(entry.closed, use.attempt)
@@ -82,12 +92,12 @@ class Projection:
                 self.tasks.pop(f"{fact.tenant}/{fact.task}", None)
 
     def _close(self, tenant: str, task: str, use: AttemptUse) -> None:
-        """An attempt that did not succeed may have been cut in the middle of a save, as may one whose save was refused.
+        """An attempt that ended may have been cut in the middle of a save, or have saved what nobody heard of.
 
-        Of the others only those are looked at that saved something: most tasks never do.
+        Of those that succeeded only the ones of tasks that save are looked at: most tasks never do.
         """
         entry, generation = self.tasks.get(f"{tenant}/{task}"), (tenant, task, use.generation)
-        if use.end is not AttemptEnd.SUCCEEDED or (entry is not None and (entry.good or entry.bad)):
+        if use.end is not AttemptEnd.SUCCEEDED or (entry is not None and (entry.saves or entry.good or entry.bad)):
             self.torn[generation] = None
         if use.end is AttemptEnd.LOST:
             self.lost[generation] = None
@@ -111,5 +121,9 @@ class Projection:
         if entry is None:
             return
         entry.ended = True
+        if entry.saves:
+            self._ended[key] = None
+            while len(self._ended) > ENDED_MAX:
+                del self._ended[next(iter(self._ended))]
         if not entry.good and not entry.bad:
             del self.tasks[key]

@@ -36,6 +36,7 @@ class Checkpoints:
             return []
         if body.attempt <= entry.closed or entry.ended:
             self.late_count += 1
+            self.projection.torn[body.tenant, body.task, body.generation] = None
             self._runtime.log.info(
                 "checkpoint of an ended attempt ignored", task=f"{body.tenant}/{body.task}", attempt=body.attempt
             )

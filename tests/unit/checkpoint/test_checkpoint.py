@@ -51,6 +51,7 @@ def receipt(number: int, manifest: str, attempt: int = 1) -> Fact:
 
 def assigned(attempt: int = 1) -> Fact:
     fields: dict[str, Any] = {"queue": "q", "pool": "p", "epoch": 1, "round": 1, "wait_ms": 0, "submitted_ms": 0}
+    fields["saves"] = True
     body = TaskAssigned(tenant="default", task="t", attempt=attempt, generation=attempt, members=(), **fields)
     return Fact(streams.ASSIGNMENTS, body, id=f"assigned-{attempt}")
 
@@ -227,6 +228,25 @@ def test_only_the_newest_are_kept_and_none_after_the_end() -> None:
         await pool.pass_s(11)
         assert sorted(f.checkpoint for f in await pool.bodies(streams.CHECKPOINTS, CheckpointPruned)) == [1, 2, 3]
         assert await pool.objects.paths("checkpoints/") == []
+
+    run(story)
+
+
+def test_what_is_verified_after_the_end_is_removed_too() -> None:
+    """A receipt that comes late, after its task's end was read, leaves nothing in the store; a new life keeps its own."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        await pool.publish(assigned())
+        await pool.pass_s(1)
+        await pool.publish(ended())
+        await pool.pass_s(1)
+        await pool.publish(receipt(1, await written(pool, 1)))
+        await pool.pass_s(11)
+        assert await pool.objects.paths("checkpoints/") == []
+        await pool.publish(assigned(2), receipt(1, await written(pool, 1, generation=2), attempt=2))
+        await pool.pass_s(21)
+        assert await pool.objects.paths("checkpoints/") != []
 
     run(story)
 

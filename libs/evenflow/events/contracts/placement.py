@@ -131,7 +131,10 @@ class TaskQueued(Contract):
 
 
 class TaskAssigned(Contract):
-    """The task got its place. `wait_ms` since it was queued; `resume` are verified checkpoints, newest first."""
+    """The task got its place. `wait_ms` since it was queued; `resume` are verified checkpoints, newest first.
+
+    `saves`: it may write checkpoints, so something may be left of one that nobody ever heard of.
+    """
 
     TYPE: ClassVar = EventType.TASK_ASSIGNED
     tenant: Id
@@ -149,6 +152,7 @@ class TaskAssigned(Contract):
     staging: tuple[Staging, ...] = ()
     crossing: CrossingTerms | None = None
     estimate_micro: Count = 0
+    saves: bool = False
 
 
 class TaskPreempted(Contract):

@@ -23,7 +23,7 @@ LEAN: Final = Pace(lean=True)
 FULL: Final = Pace()
 #: How often a world is asked whether it is over, and how long it goes on after that.
 LOOK_MS: Final = 10_000
-QUIET_MS: Final = 20_000
+QUIET_MS: Final = 45_000
 
 
 @dataclass(slots=True)

@@ -234,6 +234,8 @@ def _assign(draft: Draft, placement: Placement) -> None:
         "submitted_ms": row.submitted_ms,
         "estimate_micro": placement.estimate_micro,
     }
+    if demand.task.checkpoint is not None:
+        body["saves"] = True
     if attempt.resume:
         body["resume"] = attempt.resume
     if attempt.staging:
