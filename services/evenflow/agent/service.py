@@ -168,8 +168,8 @@ class AgentService:
             return
         for key, (due_ms, pause_ms) in self._unheard.items():
             if now_ms >= due_ms:
-                pause_ms = min(pause_ms * 2, first * UNHEARD_PAUSE_GROWTH_MAX)
-                self._unheard[key] = (now_ms + pause_ms, pause_ms)
+                longer_ms = min(pause_ms * 2, first * UNHEARD_PAUSE_GROWTH_MAX)
+                self._unheard[key] = (now_ms + longer_ms, longer_ms)
                 outcome = gone[key].outcome or Outcome(ended_as="stopped")
                 body = self._speaker.reclaimed(gone[key].desired, outcome)
                 await self._speaker.commit(Statement(body, gone[key].causation, gone[key].correlation))

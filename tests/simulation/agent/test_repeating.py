@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from evenflow.agent.settings import AgentSettings
@@ -23,7 +24,7 @@ def test_a_last_receipt_is_told_again_until_its_wish_is_withdrawn(play):
 
     world = play(main)
     told = _reclaims(world)
-    pauses = [after - before for before, after in zip(told, told[1:], strict=False)]
+    pauses = [after - before for before, after in itertools.pairwise(told)]
     assert told[0] == 11
     assert told[-1] < 400
     assert len(told) >= 3

@@ -82,10 +82,9 @@ def live(document: Document, seed: int, faults: tuple[str, ...] = ()) -> Life:
 
 def problems_of(result: RunResult) -> list[str]:
     """Everything that did not hold in a run."""
-    found = [
+    return [
         f"{violation.invariant} at {violation.t_ms / 1000:g} s: {violation.text}" for violation in result.violations
     ]
-    return found
 
 
 def _goes_on(task: TaskView) -> bool:

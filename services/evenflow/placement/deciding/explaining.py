@@ -91,7 +91,9 @@ class Explainer:
     def _blockers(self, draft: Draft, row: TaskRow, wait: Wait | None) -> tuple[tuple[Blocker, ...], bool]:
         if row.emptying:
             there = ", ".join(dict.fromkeys(member.node for member in row.emptying))
-            return (Blocker(Reason.RECLAIM_PENDING, "attempt", "earlier attempt proven gone", f"still on {there}"),), False
+            return (
+                Blocker(Reason.RECLAIM_PENDING, "attempt", "the one before proven gone", f"still on {there}"),
+            ), False
         if row.not_before_ms > draft.now_ms:
             pause_s = (row.not_before_ms - draft.now_ms + 999) // 1000
             return (Blocker(Reason.BACKING_OFF, "time", f"{pause_s} s", "0 s"),), False
