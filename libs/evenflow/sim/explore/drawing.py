@@ -112,6 +112,8 @@ def _rules(scene: Scene) -> None:
         "poll_wait_s": chance.choice((20, 60)),
         "hold_off_s": chance.choice((0, 20)),
         "object_store_s": chance.choice((0.003, 0.02, 0.06)),
+        "through_console": chance.random() < 0.4,
+        "ended_task_count_max": 10,
         **PERIODS,
     }
 

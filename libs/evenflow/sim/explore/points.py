@@ -15,7 +15,7 @@ SERVICE_POINTS: Final = (
     "placement.after-image",
     *(
         f"{service}.{side}-publish"
-        for service in ("inventory", "link-probe", "checkpoint", "gateway", "console")
+        for service in ("inventory", "link-probe", "checkpoint", "gateway", "console", "billing")
         for side in ("before", "after")
     ),
     "billing.before-commit",

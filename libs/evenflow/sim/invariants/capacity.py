@@ -49,9 +49,6 @@ class Capacity:
         """Nothing may be held when nothing lives."""
         if settled and all(task.current is None for task in model.tasks.values()):
             for node in model.nodes.values():
-                if (
-                    (node.reach == "ok" or node.removed)
-                    and any(node.used.values())
-                    and "held" not in node.device_states.values()
-                ):
+                answers = node.reach == "ok" or node.removed
+                if answers and any(node.used.values()) and "held" not in node.device_states.values():
                     yield f"{node.id} still holds {node.used} although nothing lives"

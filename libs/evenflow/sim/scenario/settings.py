@@ -35,6 +35,8 @@ SETTINGS: Final = Form(
         setting_of_policy("start_failures_quarantine", "failed starts in a row that quarantine a node"),
         _seconds("session_timeout_s", "silence after which a consumer leaves its group"),
         _seconds("object_store_s", "longest time that the object store takes before and after each effect"),
+        Field("through_console", kinds.BOOLEAN, "tasks are submitted to the console's API, not straight to the log"),
+        Field("ended_task_count_max", kinds.integer(10, 1_000_000), "ended tasks that the console keeps in memory"),
         _seconds("retention_s", "how long the log keeps rounds and the ledger; what expires is in the archive"),
         _seconds("round_period_s", "longest time between two placement rounds"),
         _seconds("gather_s", "how long placement waits for more input before a round"),

@@ -25,7 +25,7 @@ _ALSO: Final[dict[str, tuple[str, ...]]] = {
     "poll_wait_s": ("poll_wait_ms", "poll_wait_ms_max"),
 }
 #: Settings of the simulated surroundings, of no service.
-_SURROUNDINGS: Final = ("session_timeout_s", "retention_s", "object_store_s")
+_SURROUNDINGS: Final = ("session_timeout_s", "retention_s", "object_store_s", "through_console")
 
 
 @dataclass(frozen=True, slots=True)

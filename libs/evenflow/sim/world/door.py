@@ -22,6 +22,7 @@ from evenflow.platform.broker.codec import Encoded, Fact, encode
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
 from evenflow.platform.broker.ports import Producer
 from evenflow.platform.clock import Clock, Ids
+from evenflow.sim.world.paths.frontdoor import FrontDoor
 
 RETRY_S: Final = 0.5
 OPERATOR: Final = "operator"
@@ -32,7 +33,8 @@ _ABOUT_TASKS: Final = (EventType.TASK_CANCEL_REQUESTED, EventType.TASK_CHANGE_RE
 class LogDoor:
     """Writes as the console and the task producers do. A log that is away is tried again until it answers."""
 
-    def __init__(self, transport: EmbeddedTransport, clock: Clock, ids: Ids) -> None:
+    def __init__(self, transport: EmbeddedTransport, clock: Clock, ids: Ids, front: FrontDoor | None = None) -> None:
+        self._front = front
         self._producer: Producer = transport.producer(client_id="world")
         self._clock = clock
         self._ids = ids
@@ -43,7 +45,10 @@ class LogDoor:
         await self._producer.start()
 
     async def submit(self, specification: object) -> None:
-        """One `task.submitted` whose value is the specification as written."""
+        """One `task.submitted` whose value is the specification as written; through the front door if there is one."""
+        if self._front is not None:
+            await self._front.submit(specification)
+            return
         named = specification if isinstance(specification, Mapping) else {}
         new_id = self._ids.new_id()
         key = f"{named.get('tenant', _TENANT)}/{named.get('id', new_id)}"

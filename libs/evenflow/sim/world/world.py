@@ -38,6 +38,7 @@ from evenflow.sim.world.composition import Composition
 from evenflow.sim.world.door import LogDoor
 from evenflow.sim.world.hosting import Hosted, Hosting, Report, Runs
 from evenflow.sim.world.paths.downlink import Downlink
+from evenflow.sim.world.paths.frontdoor import FrontDoor
 from evenflow.sim.world.paths.links import Links
 from evenflow.sim.world.powers.data import DataPowers
 from evenflow.sim.world.powers.delivery import DeliveryPowers
@@ -128,7 +129,8 @@ class World:
         self.log = EmbeddedLog(clock=self.clock, storage=self._storage, hooks=self._hooks())
         self.hosting = Hosting(self.loop, scenario.seed, self.context, report)
         self._links = self._real_links()
-        self.door = LogDoor(self._transport(self.clock, self._ids), self.clock, self._ids)
+        front = FrontDoor(self.loop, self.hosting) if scenario.settings.get("through_console") else None
+        self.door = LogDoor(self._transport(self.clock, self._ids), self.clock, self._ids, front)
         self.services = ServicePowers(self.loop, self.hosting, self.log, composition.recipes)
         self.services.make = self.make_service
         self.downlink = Downlink(self.now_ms, self.later)

@@ -92,7 +92,7 @@ class Explainer:
         if row.emptying:
             there = ", ".join(dict.fromkeys(member.node for member in row.emptying))
             return (
-                Blocker(Reason.RECLAIM_PENDING, "attempt", "earlier attempt proven gone", f"still on {there}"),
+                Blocker(Reason.RECLAIM_PENDING, "attempt", "the one before proven gone", f"still on {there}"),
             ), False
         if row.not_before_ms > draft.now_ms:
             pause_s = (row.not_before_ms - draft.now_ms + 999) // 1000
