@@ -27,6 +27,8 @@ PERIODS: Final = {
 MODELS: Final = ("a100-80g", "t4")
 #: Part of the tasks that go to the queue of three tenths.
 TENTHS: Final = 0.12
+#: Tasks without devices that stay on one node, whatever happens to it.
+STAYS: Final = (0.8, 0.88)
 SHARES: Final = ("0.1", "0.25", "0.3", "0.5", "0.7")
 
 
@@ -177,4 +179,7 @@ def _task(scene: Scene, name: str) -> Document:
         task["declared_s"] = round(task["run"]["work_s"] * chance.choice((1, 2)) + 1)
     if scene.datasets and chance.random() < 0.25 and "members" not in task:
         task["data"] = [{"dataset": "d"}]
+    if STAYS[0] <= kind < STAYS[1]:
+        # Its node is worth waiting for: the first two always come back.
+        task |= {"where": {"nodes": [scene.node_ids()[len(scene.tasks) % 2]]}, "reschedule_on_lost": False}
     return task
