@@ -13,6 +13,7 @@ from evenflow.testkit.mutants.admission.loose_ids import with_loose_ids
 from evenflow.testkit.mutants.admission.strict_numbers import without_strict_numbers
 from evenflow.testkit.mutants.agents.manifest_last import without_manifest_last
 from evenflow.testkit.mutants.agents.stale_wishes import without_stale_refusal
+from evenflow.testkit.mutants.agents.told_again import without_telling_again
 from evenflow.testkit.mutants.billing.core_price import without_core_price
 from evenflow.testkit.mutants.billing.double_charge import with_double_charge
 from evenflow.testkit.mutants.fleet.adoption import without_adoption
@@ -31,6 +32,7 @@ from evenflow.testkit.mutants.placement.inbox import without_inbox
 from evenflow.testkit.mutants.placement.late_receipts import without_late_refusal
 from evenflow.testkit.mutants.placement.one_generation import without_one_generation
 from evenflow.testkit.mutants.placement.reclaim_check import without_reclaim_check
+from evenflow.testkit.mutants.placement.soft_avoidance import without_soft_avoidance
 from evenflow.testkit.mutants.placement.tombstone import with_early_tombstone
 
 MUTANTS: Final[dict[str, Mutant]] = {
@@ -217,5 +219,17 @@ MUTANTS: Final[dict[str, Mutant]] = {
         without_adoption,
         kinds=("node-cut", "site-cut", "node-lost", "node-flapping"),
         breaks=("R38-a-pinned", "R38-c-adopted"),
+    ),
+    "told-again": Mutant(
+        "an end that vanished on its way is never told again",
+        without_telling_again,
+        kinds=("agent-messages-dropped",),
+        breaks=("a-lost-end-is-told-again",),
+    ),
+    "soft-avoidance": Mutant(
+        "a node where a start failed is avoided though there is no other",
+        without_soft_avoidance,
+        kinds=("failing-start", "hanging-start"),
+        breaks=("a-node-that-failed-once-is-better-than-none",),
     ),
 }
