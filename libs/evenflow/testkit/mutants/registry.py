@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evenflow.testkit.mutants.admission.counted_request import without_counted_request
+from evenflow.testkit.mutants.admission.exact_model import without_exact_model
 from evenflow.testkit.mutants.admission.exact_quota import without_exact_quota
 from evenflow.testkit.mutants.admission.gang_atomicity import without_gang_atomicity
 from evenflow.testkit.mutants.admission.kept_document import without_kept_document
@@ -47,7 +48,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "a submission that is read again begins anew",
         without_inbox,
         kinds=(),
-        seed=2,
+        seed=0,
         breaks=("submission-told-twice",),
     ),
     "reclaim-check": Mutant(
@@ -199,6 +200,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "a member without devices costs nothing",
         without_core_price,
         kinds=(),
+        seed=0,
         breaks=("cores-have-a-price",),
     ),
     "loose-ids": Mutant(
@@ -212,6 +214,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "a document is tidied on its way",
         without_kept_document,
         kinds=(),
+        seed=0,
         breaks=("R69-a-names",),
     ),
     "adoption": Mutant(
@@ -224,6 +227,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "an end that vanished on its way is never told again",
         without_telling_again,
         kinds=("agent-messages-dropped",),
+        seed=18,
         breaks=("a-lost-end-is-told-again",),
     ),
     "soft-avoidance": Mutant(
@@ -231,5 +235,11 @@ MUTANTS: Final[dict[str, Mutant]] = {
         without_soft_avoidance,
         kinds=("failing-start", "hanging-start"),
         breaks=("a-node-that-failed-once-is-better-than-none",),
+    ),
+    "exact-model": Mutant(
+        "a model is matched by the beginning of its name",
+        without_exact_model,
+        seed=1,
+        breaks=("R15-hopeless-tasks-evict-nobody",),
     ),
 }
