@@ -27,6 +27,10 @@ PERIODS: Final = {
 MODELS: Final = ("a100-80g", "t4")
 #: Part of the tasks that go to the queue of three tenths.
 TENTHS: Final = 0.12
+#: Tasks that ask for a model that nobody has.
+OTHER_MODEL: Final = (0.57, 0.6)
+#: Tasks without devices that stay on one node, whatever happens to it.
+STAYS: Final = (0.8, 0.88)
 SHARES: Final = ("0.1", "0.25", "0.3", "0.5", "0.7")
 
 
@@ -155,6 +159,8 @@ def _task(scene: Scene, name: str) -> Document:
         # One device a member: the pool always has four of them on two nodes.
         resources["devices"] = {"count": 1}
         task["members"] = chance.choice((2, 2, 3, 4))
+    if OTHER_MODEL[0] <= kind < OTHER_MODEL[1]:
+        resources["devices"]["models"] = ["a100"]  # of which there is none: the fleet's name goes on
     if kind < TENTHS:
         resources["devices"] = {"share": chance.choice(("0.1", "0.2"))}
         task["queue"] = "tenths"
@@ -179,4 +185,7 @@ def _task(scene: Scene, name: str) -> Document:
         task["declared_s"] = round(task["run"]["work_s"] * chance.choice((1, 2)) + 1)
     if scene.datasets and chance.random() < 0.25 and "members" not in task:
         task["data"] = [{"dataset": "d"}]
+    if STAYS[0] <= kind < STAYS[1]:
+        # Its node is worth waiting for: the first two always come back.
+        task |= {"where": {"nodes": [scene.node_ids()[len(scene.tasks) % 2]]}, "reschedule_on_lost": False}
     return task

@@ -34,6 +34,8 @@ class Rules:
         """The node is one that the task's rules allow, and the devices are what it asked for."""
         if record.type == EventType.TASK_SUBMITTED:
             self._asked.setdefault((str(record.body.get("tenant", "default")), str(record.body.get("id"))), record.body)
+        if record.type in (EventType.TASK_REQUEUED, EventType.TASK_ENDED):
+            yield from self._given_up(model, record)
         if record.type != EventType.ATTEMPT_DESIRED or record.body.get("wish") != "run":
             return
         found = attempt_of(model, record)
@@ -52,6 +54,19 @@ class Rules:
             return
         for problem in (*_place_problems(task, node), *_device_problems(task, node, member)):
             yield f"attempt {found[1].number} of {found[0].shown} on {node.id}: {problem}"
+
+    @staticmethod
+    def _given_up(model: Observation, record: Seen) -> Iterator[str]:
+        """A task that waits for its node is not given up while the node is lost and may come back."""
+        body = record.body
+        use = body.get("use") or {}
+        task = model.tasks.get((str(body.get("tenant", "default")), str(body.get("task", ""))))
+        if task is None or task.document is None or task.document.get("reschedule_on_lost") is not False:
+            return
+        for member in use.get("members", ()) if use.get("cause") == "node-lost" else ():
+            node = model.nodes.get(str((member.get("place") or {}).get("node")))
+            if node is not None and node.reach == "lost" and any(node.capacity.values()):
+                yield f"{task.shown} was given up although it waits for {node.id}"
 
     def _as_asked(self, task: TaskView) -> Iterator[str]:
         """What runs is what was asked for, under an id; a document without an id got one."""

@@ -27,7 +27,7 @@ from evenflow.platform.stores.faults import no_gap
 from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad
 from evenflow.sim import draws
 from evenflow.sim.clock import SimulatedClock, SimulatedIds
-from evenflow.sim.invariants.intake import reader_of
+from evenflow.sim.invariants.intake import OTHER_GROUPS, reader_of
 from evenflow.sim.loop import VirtualLoop
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
@@ -298,7 +298,8 @@ class World:
 
     def committed(self, topic: str, partition: int) -> list[tuple[str, int]]:
         """The services that read a partition in a group, each with its first offset that is not committed."""
-        found = [(*reader_of(group), group) for group in self.log.groups.names()]
+        groups = dict.fromkeys([*self.log.groups.names(), *OTHER_GROUPS])
+        found = [(*reader_of(group), group) for group in groups]
         key = TopicPartition(topic, partition)
         return [(name, self.log.committed(group, key) or 0) for name, read, group in found if topic in read]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evenflow.testkit.mutants.admission.counted_request import without_counted_request
+from evenflow.testkit.mutants.admission.exact_model import without_exact_model
 from evenflow.testkit.mutants.admission.exact_quota import without_exact_quota
 from evenflow.testkit.mutants.admission.gang_atomicity import without_gang_atomicity
 from evenflow.testkit.mutants.admission.kept_document import without_kept_document
@@ -13,8 +14,10 @@ from evenflow.testkit.mutants.admission.loose_ids import with_loose_ids
 from evenflow.testkit.mutants.admission.strict_numbers import without_strict_numbers
 from evenflow.testkit.mutants.agents.manifest_last import without_manifest_last
 from evenflow.testkit.mutants.agents.stale_wishes import without_stale_refusal
+from evenflow.testkit.mutants.agents.told_again import without_telling_again
 from evenflow.testkit.mutants.billing.core_price import without_core_price
 from evenflow.testkit.mutants.billing.double_charge import with_double_charge
+from evenflow.testkit.mutants.fleet.adoption import without_adoption
 from evenflow.testkit.mutants.fleet.blindness import without_blindness
 from evenflow.testkit.mutants.log.archive_before_expiry import without_archive_before_expiry
 from evenflow.testkit.mutants.log.commit_before_park import with_commit_before_park
@@ -30,6 +33,7 @@ from evenflow.testkit.mutants.placement.inbox import without_inbox
 from evenflow.testkit.mutants.placement.late_receipts import without_late_refusal
 from evenflow.testkit.mutants.placement.one_generation import without_one_generation
 from evenflow.testkit.mutants.placement.reclaim_check import without_reclaim_check
+from evenflow.testkit.mutants.placement.soft_avoidance import without_soft_avoidance
 from evenflow.testkit.mutants.placement.tombstone import with_early_tombstone
 
 MUTANTS: Final[dict[str, Mutant]] = {
@@ -37,21 +41,21 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "deciders do not fence each other",
         without_fence,
         kinds=("leader-paused-at-point", "service-paused-past-session"),
-        seed=0,
-        breaks=("R43-stop-and-kill-of-deciders",),
+        seed=33,
+        breaks=("R43-rebalance-in-a-batch",),
     ),
     "inbox": Mutant(
         "a submission that is read again begins anew",
         without_inbox,
         kinds=(),
-        seed=2,
+        seed=0,
         breaks=("submission-told-twice",),
     ),
     "reclaim-check": Mutant(
         "a place is free on a status, without proof",
         without_reclaim_check,
         kinds=(),
-        seed=1,
+        seed=2,
         breaks=("R01-a-limit-met-exactly",),
     ),
     "gang-atomicity": Mutant(
@@ -86,28 +90,28 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "an observer that hears nobody takes all for lost",
         without_blindness,
         kinds=("gateway-away", "service-crash", "service-paused-past-session"),
-        seed=0,
+        seed=369,
         breaks=("gateway-away-loses-nobody",),
     ),
     "commit-before-park": Mutant(
         "a record is committed before its dead letter",
         with_commit_before_park,
         kinds=("crash-while-parking",),
-        seed=0,
+        seed=119,
         breaks=("killed-while-parking",),
     ),
     "manifest-last": Mutant(
         "a checkpoint shows before its parts",
         without_manifest_last,
         kinds=(),
-        seed=1,
+        seed=0,
         breaks=("drain-resumes-elsewhere",),
     ),
     "double-charge": Mutant(
         "usage that is read again is charged again",
         with_double_charge,
         kinds=("redelivery", "rebalance", "records-duplicated"),
-        seed=0,
+        seed=271,
         breaks=("ledger-reads-again",),
     ),
     "stale-wishes": Mutant(
@@ -128,7 +132,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "a limit is tested without the request",
         without_counted_request,
         kinds=(),
-        seed=0,
+        seed=4,
         breaks=("R23-the-request-counts",),
     ),
     "early-tombstone": Mutant(
@@ -142,7 +146,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "offsets are committed before the state",
         with_offsets_before_state,
         kinds=("service-crash-at-point", "service-crash-between-steps"),
-        seed=0,
+        seed=138,
         breaks=("killed-between-rounds",),
     ),
     "image-offset": Mutant(
@@ -156,14 +160,14 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "records expire that the archive did not take",
         without_archive_before_expiry,
         kinds=("log-expiry",),
-        seed=0,
+        seed=63,
         breaks=("ledger-outlives-the-log",),
     ),
     "strict-numbers": Mutant(
         "numbers that are none, infinite or negative count as zero",
         without_strict_numbers,
         kinds=("hostile-submissions",),
-        seed=0,
+        seed=3,
         breaks=("R04-hostile-numbers",),
     ),
     "kept-share": Mutant(
@@ -189,24 +193,53 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "a cancelled task is over while it runs",
         with_cancel_at_once,
         kinds=(),
+        seed=378,
         breaks=("R50-a-cancel-crosses-allocate",),
     ),
     "core-price": Mutant(
         "a member without devices costs nothing",
         without_core_price,
         kinds=(),
+        seed=0,
         breaks=("cores-have-a-price",),
     ),
     "loose-ids": Mutant(
         "any text is an id",
         with_loose_ids,
         kinds=("hostile-submissions",),
+        seed=3,
         breaks=("R69-b-ids",),
     ),
     "kept-document": Mutant(
         "a document is tidied on its way",
         without_kept_document,
         kinds=(),
+        seed=0,
         breaks=("R69-a-names",),
+    ),
+    "adoption": Mutant(
+        "a task that waits for its node is given up with it",
+        without_adoption,
+        kinds=("node-cut", "site-cut", "node-lost", "node-flapping"),
+        breaks=("R38-a-pinned", "R38-c-adopted"),
+    ),
+    "told-again": Mutant(
+        "an end that vanished on its way is never told again",
+        without_telling_again,
+        kinds=("agent-messages-dropped",),
+        seed=18,
+        breaks=("a-lost-end-is-told-again",),
+    ),
+    "soft-avoidance": Mutant(
+        "a node where a start failed is avoided though there is no other",
+        without_soft_avoidance,
+        kinds=("failing-start", "hanging-start"),
+        breaks=("a-node-that-failed-once-is-better-than-none",),
+    ),
+    "exact-model": Mutant(
+        "a model is matched by the beginning of its name",
+        without_exact_model,
+        seed=1,
+        breaks=("R15-hopeless-tasks-evict-nobody",),
     ),
 }
