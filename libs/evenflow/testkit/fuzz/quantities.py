@@ -61,7 +61,8 @@ QUANTITIES: Final = (
 
 _PIECES: Final = st.sampled_from(
     ["0", "1", "9", "5", ".", "-", "+", " ", "e", "E", "x", "_", ",", "\u0661", "\u00bd", "\uff11", "\n", "\x00",
-     "NaN", "inf",      "GiB", "MB", "kB", "KB", "gib", "B", "TiB", "PB", "\u2212", "00", "000", "001", "999999999999999"]
+     "NaN", "inf", "GiB", "MB", "kB", "KB", "gib", "B", "TiB", "PB", "\u2212", "00", "000", "001",
+     "999999999999999"]
 )  # fmt: skip
 _PLAIN: Final = st.builds(
     lambda whole, places: f"{whole}.{places}" if places else f"{whole}",
@@ -75,8 +76,9 @@ _SIZED: Final = st.builds(
 )
 HOSTILE: Final = st.one_of(
     _PLAIN, _SIZED, st.lists(_PIECES, max_size=6).map("".join), st.text(max_size=8), st.integers(),
-    st.integers(0, 4_000),     st.integers(-(10**30), 10**30), st.floats(), st.floats(0, 1e6).map(lambda number: round(number, 3)),
-    st.booleans(), st.none(),     st.decimals(), st.decimals(0, 10**6, places=3), st.just([]), st.just({}), st.just([1]), st.binary(max_size=4),
+    st.integers(0, 4_000), st.integers(-(10**30), 10**30), st.floats(),
+    st.floats(0, 1e6).map(lambda number: round(number, 3)), st.booleans(), st.none(), st.decimals(),
+    st.decimals(0, 10**6, places=3), st.just([]), st.just({}), st.just([1]), st.binary(max_size=4),
     st.complex_numbers(max_magnitude=2),
 )  # fmt: skip
 
