@@ -99,8 +99,8 @@ class Target:
             headers = self._signed(given) if given.sign else list(given.headers)
             one = replace(given, headers=tuple(headers), sign=False)
             key = one.key if one.key is not None or one.value is not None else b""
-            large = len(one.value or b"") > ALONE_BYTES
-            producer = await self._new_producer() if large else self._producer
+            doubtful = len(one.value or b"") > ALONE_BYTES or not key
+            producer = await self._new_producer() if doubtful else self._producer
             try:
                 future = await producer.send(
                     one.topic, value=one.value, key=key, headers=cast("list[tuple[str, bytes]]", headers)
@@ -109,7 +109,7 @@ class Target:
                 landed.refused.append(one)
             else:
                 sent.append((one, future))
-            if large:  # by a producer of its own: what is sent behind a record that the log refuses is refused too
+            if doubtful:  # by a producer of its own: what is sent behind a record that the log refuses is refused too
                 await _landed(sent, landed)
                 await producer.stop()
         await _landed(sent, landed)
