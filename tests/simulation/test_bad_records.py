@@ -185,7 +185,8 @@ def test_bad_records_among_a_services_own_state_do_not_keep_it_from_taking_over(
             own = dict.fromkeys(record.key for record in await pool.records(stream.name))
             await _throw(pool, outsider, stream)
             over = [Encoded(stream.name, key, value, _headers(stream)) for key in own for value in (b"\xff", b"{}")]
-            await outsider.send(over)
+            dreamt = _headers(stream, ce_type=b"task.dreamt", ce_dataschema=b"urn:evenflow:task.dreamt:1")
+            await outsider.send([*over, *(Encoded(stream.name, key, b'{"a": 1}', dreamt) for key in own)])
         await pool.pass_s(2)
         await pool.stop(name)
         await pool.start(name)

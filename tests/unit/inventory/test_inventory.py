@@ -7,6 +7,7 @@ from typing import Any
 from evenflow.core.lifecycle.alerts import Alert
 from evenflow.core.lifecycle.node import Administration, DeviceState, Reach
 from evenflow.core.probing.load_frame import unpack
+from evenflow.core.units import QUANTITY_MAX
 from evenflow.events import streams
 from evenflow.events.contracts.agent import DeviceLoad, NodeAnnounced, NodeHeartbeat, TransferFailed, TransferFinished
 from evenflow.events.contracts.console import (
@@ -15,7 +16,7 @@ from evenflow.events.contracts.console import (
     NodeCordonRequested,
     NodeRevokeRequested,
 )
-from evenflow.events.contracts.inventory import DatasetChanged, NodeRefused, NodeStatus
+from evenflow.events.contracts.inventory import DatasetChanged, NodeChanged, NodeRefused, NodeStatus
 from evenflow.events.contracts.platform import AlertBody, AlertCleared, AlertRaised
 from evenflow.events.envelope import AgentStamp
 from evenflow.platform.broker.codec import Fact
@@ -330,5 +331,24 @@ def test_suspicion_comes_well_before_loss_whatever_the_numbers_are() -> None:
         await pool.publish(announced("n2"))
         await pool.pass_s(30)
         assert {(await newest(pool, name)).reach for name in ("n1", "n2")} == {Reach.SUSPECT}
+
+    run(story)
+
+
+def test_a_node_at_the_last_revision_is_still_judged_and_administered() -> None:
+    """Proves that one odd row, whoever wrote it, stops neither the periodic judging nor requests about its node."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("inventory")
+        await pool.publish(announced("n1"))
+        last = (await newest(pool, "n1")).model_dump() | {"revision": QUANTITY_MAX}
+        await pool.publish(Fact(streams.NODES, NodeChanged(**last)))
+        await pool.stop("inventory")
+        await pool.start("inventory")
+        await pool.publish(Fact(streams.REQUESTS, NodeCordonRequested(node="n1", reason="odd")))
+        await pool.pass_s(1)
+        status = await newest(pool, "n1")
+        assert (status.administration, status.revision) == (Administration.CORDONED, QUANTITY_MAX)
+        assert await pool.dead_letters(streams.REQUESTS) == []
 
     run(story)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evenflow.agent.clients.exchange import HttpRequest, HttpResponse
 from evenflow.core.errors import EvenflowError
+from evenflow.core.product import VERSION
 from evenflow.core.units import QUANTITY_MAX
 from evenflow.platform.broker.codec import read_body
 from evenflow.platform.security.identity import key_from_seed, public_text
@@ -143,8 +144,9 @@ class _Knocker:
     def _opening(self, call: Call) -> HttpRequest:
         key, body = self._key(call.opens), call.body
         if call.how == "valid":
-            told = json.loads(body) | {"token": self._target.world.token, "public_key": public_text(key)}
-            body = json.dumps(told).encode()
+            node = self._target.world.nodes.node(call.opens)
+            proof = {"node": node.id, "token": self._target.world.token, "public_key": public_text(key)}
+            body = json.dumps({"agent_version": VERSION, **proof, "document": node.document}).encode()
         fields = request_fields(node=call.opens, session="", method="POST", target=call.target)
         signature = sign_receipt(key, body, fields).hex()
         return HttpRequest(call.method, call.target, {**call.headers, "x-evenflow-signature": signature}, body)

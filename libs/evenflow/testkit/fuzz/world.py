@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import Any, Final, TypeVar, cast
 
 from aiokafka import TopicPartition
 from aiokafka.errors import MessageSizeTooLargeError
+from aiokafka.structs import RecordMetadata
 
 from evenflow.agent.clients.exchange import HttpRequest, HttpResponse, call_asgi
 from evenflow.core.errors import EvenflowError, Refused
@@ -37,6 +39,7 @@ from evenflow.testkit.fuzz.surroundings import THROWN_S, world_scenario
 PLACEMENT_GROUP: Final = "placement.default-lag"
 HTTP_OK: Final = 200
 LOOK_S: Final = 1.0
+ALONE_BYTES: Final = 500_000
 UNREAD_MAX: Final = 100_000
 #: Signed records of a lying agent count from here, beyond what its honest half says.
 SEQUENCE_FIRST: Final = 100_000
@@ -89,31 +92,34 @@ class Target:
     async def throw(self, records: Iterable[Thrown]) -> Landed:
         """Write records as a producer with every right would; one larger than the log takes is refused by it."""
         if self._producer is None:
-            transport = self.world._transport(self.world.clock, self.world._ids)  # noqa: SLF001  the world's own hands
-            self._producer = transport.producer(client_id="fuzz")
-            await self._producer.start()
+            self._producer = await self._new_producer()
         landed = Landed()
-        sent = []
+        sent: list[tuple[Thrown, asyncio.Future[RecordMetadata]]] = []
         for given in records:
             headers = self._signed(given) if given.sign else list(given.headers)
             one = replace(given, headers=tuple(headers), sign=False)
             key = one.key if one.key is not None or one.value is not None else b""
+            doubtful = len(one.value or b"") > ALONE_BYTES or not key
+            producer = await self._new_producer() if doubtful else self._producer
             try:
-                future = await self._producer.send(
+                future = await producer.send(
                     one.topic, value=one.value, key=key, headers=cast("list[tuple[str, bytes]]", headers)
                 )
             except LOG_REFUSES:
                 landed.refused.append(one)
             else:
                 sent.append((one, future))
-        for one, future in sent:
-            try:
-                told = await future
-            except LOG_REFUSES:
-                landed.refused.append(one)
-            else:
-                landed.thrown[f"{told.topic}/{told.partition}/{told.offset}"] = one
+            if doubtful:  # by a producer of its own: what is sent behind a record that the log refuses is refused too
+                await _landed(sent, landed)
+                await producer.stop()
+        await _landed(sent, landed)
         return landed
+
+    async def _new_producer(self) -> Producer:
+        transport = self.world._transport(self.world.clock, self.world._ids)  # noqa: SLF001  the world's own hands
+        producer = transport.producer(client_id="fuzz")
+        await producer.start()
+        return producer
 
     def _signed(self, one: Thrown) -> list[tuple[str, bytes | None]]:
         """The headers with the stamp of the node that the body names, signed with its own key: a node that lies."""
@@ -281,6 +287,18 @@ class Target:
                 ]
                 parts[f"log {stream.name}"] = _hash("\n".join(sorted(filter(None, map(_said, said)))))
         return parts
+
+
+async def _landed(sent: list[tuple[Thrown, asyncio.Future[RecordMetadata]]], landed: Landed) -> None:
+    """Wait for what was sent; nothing is under way afterwards."""
+    for one, future in sent:
+        try:
+            told = await future
+        except LOG_REFUSES:
+            landed.refused.append(one)
+        else:
+            landed.thrown[f"{told.topic}/{told.partition}/{told.offset}"] = one
+    sent.clear()
 
 
 def _said(record: Record) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -127,6 +128,14 @@ async def soak(minutes: float, seed: int, folder: Path) -> list[str]:
     return problems
 
 
+async def _until_told(minutes: float, seed: int, folder: Path) -> list[str]:
+    """The soak; a signal ends it early, and its processes with it."""
+    running = asyncio.get_running_loop().create_task(soak(minutes, seed, folder))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    return await running
+
+
 def main(arguments: list[str]) -> int:
     """The whole run."""
     parser = argparse.ArgumentParser(prog="evenflow.testkit.soak", description=__doc__)
@@ -137,7 +146,9 @@ def main(arguments: list[str]) -> int:
     folder = chosen.keep or Path(tempfile.mkdtemp(prefix="evenflow-soak-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        problems = asyncio.run(soak(chosen.minutes, chosen.seed, folder))
+        problems = asyncio.run(_until_told(chosen.minutes, chosen.seed, folder))
+    except asyncio.CancelledError:
+        problems = ["told to stop before its time"]
     finally:
         if chosen.keep is None:
             shutil.rmtree(folder, ignore_errors=True)

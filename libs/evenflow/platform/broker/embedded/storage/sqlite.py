@@ -24,6 +24,8 @@ from evenflow.platform.broker.embedded.storage.port import Change, Loaded, Store
 FORMAT = 1
 # A record's row id is its partition's id and its offset, so that a partition is one run of the table.
 OFFSET_BITS = 40
+# Pages of the file that SQLite keeps are a quarter of the records that the log keeps, and at least these, in KiB.
+PAGES_KIB_MIN = 512
 OFFSET_MASK = (1 << OFFSET_BITS) - 1
 _SCHEMA = """
 create table if not exists topic(name text primary key, configs text not null) without rowid;
@@ -67,7 +69,7 @@ class FileStorage:
         run = self._database.execute
         run("pragma journal_mode=wal")
         run(f"pragma synchronous={synchronous}")
-        run("pragma cache_size=-16384")
+        run(f"pragma cache_size=-{max(PAGES_KIB_MIN, (self.cache_bytes or 0) // 4096)}")
         run("pragma wal_autocheckpoint=0")  # See `checkpointing`.
         (version,) = run("pragma user_version").fetchone()
         if version not in {0, FORMAT}:
