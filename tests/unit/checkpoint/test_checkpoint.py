@@ -233,7 +233,7 @@ def test_only_the_newest_are_kept_and_none_after_the_end() -> None:
 
 
 def test_what_is_verified_after_the_end_is_removed_too() -> None:
-    """A receipt that comes late, after its task's end was read, leaves nothing in the store; a new life keeps its own."""
+    """A receipt that comes late, after its task's end was read, leaves nothing; a new life keeps its own."""
 
     async def story(pool: Pool) -> None:
         await pool.start("checkpoint")
