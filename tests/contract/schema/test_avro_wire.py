@@ -19,7 +19,7 @@ from evenflow.events.contract import Contract, Count, Id, Signed, Text
 from evenflow.events.contracts.billing import BudgetChanged
 from evenflow.events.contracts.console import ChargeCorrectRequested
 from evenflow.events.contracts.tasks import TaskSubmitted
-from evenflow.events.envelope import AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE, from_headers
+from evenflow.events.envelope import AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE, AgentStamp, from_headers
 from evenflow.events.keys import key_of
 from evenflow.events.schema.files import write
 from evenflow.events.schema.released import Released
@@ -48,7 +48,8 @@ def sent(body, wire, key=""):
     """The body's record and its stream."""
     stream = next(one for one in streams.topics() if body.TYPE in one.carries)
     key = key or key_of(body) or "some/key"
-    encoded = encode(Fact(stream, body, key=key), source="test", now_ms=0, new_id="i-1", wire=wire)
+    fact = Fact(stream, body, key=key, stamp=AgentStamp("n1", "s1", 1) if stream.stamped else None)
+    encoded = encode(fact, source="test", now_ms=0, new_id="i-1", wire=wire)
     return Record(encoded.topic, encoded.key, encoded.value, encoded.headers), stream
 
 
