@@ -13,7 +13,7 @@ Key = tuple[int, int]
 #: (tenant, task, generation)
 Generation = tuple[str, str, int]
 #: Lost attempts that are remembered until their nodes say that they are gone.
-LOST_MAX = 10_000
+CUT_MAX = 10_000
 #: Ended tasks that are remembered because a checkpoint of theirs may still be on its way to being verified.
 ENDED_MAX = 100_000
 
@@ -37,14 +37,14 @@ class TaskCheckpoints:
 class Projection:
     """All tasks that ever saved something or still live.
 
-    `torn` are generations that may have left half a checkpoint behind and were not looked at since; `lost` those whose
-    processes may still be writing where nobody can reach them.
+    `torn` are generations that may have left half a checkpoint behind, until a look finds nothing; `cut` those that
+    ended before their work did, whose processes may still be writing where nobody can reach them.
     """
 
     def __init__(self) -> None:
         self.tasks: dict[str, TaskCheckpoints] = {}
         self.torn: dict[Generation, None] = {}
-        self.lost: dict[Generation, None] = {}
+        self.cut: dict[Generation, None] = {}
         self._ended: dict[str, None] = {}
 
     def of(self, tenant: str, task: str) -> TaskCheckpoints:
@@ -88,6 +88,8 @@ class Projection:
             entry.good.pop(key, None)
             entry.bad.pop(key, None)
             entry.pruned = max(entry.pruned, key)
+            if entry.ended:
+                self.torn[fact.tenant, fact.task, fact.generation] = None
             if entry.ended and not entry.good and not entry.bad:
                 self.tasks.pop(f"{fact.tenant}/{fact.task}", None)
 
@@ -99,15 +101,15 @@ class Projection:
         entry, generation = self.tasks.get(f"{tenant}/{task}"), (tenant, task, use.generation)
         if use.end is not AttemptEnd.SUCCEEDED or (entry is not None and (entry.saves or entry.good or entry.bad)):
             self.torn[generation] = None
-        if use.end is AttemptEnd.LOST:
-            self.lost[generation] = None
-            while len(self.lost) > LOST_MAX:
-                del self.lost[next(iter(self.lost))]
+        if use.end is not AttemptEnd.SUCCEEDED:
+            self.cut[generation] = None
+            while len(self.cut) > CUT_MAX:
+                del self.cut[next(iter(self.cut))]
 
     def gone(self, generation: Generation) -> None:
-        """The writer of a lost generation is proven gone: what it wrote meanwhile is looked at for the last time."""
-        if generation in self.lost:
-            del self.lost[generation]
+        """The writer of a generation that was cut short is proven gone: what it wrote meanwhile is looked at for the last time."""
+        if generation in self.cut:
+            del self.cut[generation]
             self.torn[generation] = None
 
     def known(self, generation: Generation) -> list[int]:

@@ -61,7 +61,7 @@ class Checkpoints:
         return facts
 
     def reclaimed(self, body: AttemptReclaimed) -> None:
-        """A member is proven gone: what a lost one wrote until now is swept once more. Member 0 alone writes."""
+        """A member is proven gone: what one cut short wrote until now is swept once more. Member 0 alone writes."""
         if not body.leftover and not body.member:
             self.projection.gone((body.tenant, body.task, body.generation))
 
@@ -101,7 +101,10 @@ class Checkpoints:
         return facts
 
     async def sweep(self) -> None:
-        """Periodic: remove halves of checkpoints that closed generations left behind. Nobody ever heard of them."""
+        """Periodic: remove halves of checkpoints that closed generations left behind. Nobody ever heard of them.
+
+        A store may answer and not do it, so a generation is done with when a look finds nothing.
+        """
         for generation in list(itertools.islice(self.projection.torn, self._settings.swept_count_max)):
             tenant, task, number = generation
             try:
@@ -111,6 +114,7 @@ class Checkpoints:
                 return
             self.projection.torn.pop(generation, None)
             if count:
+                self.projection.torn[generation] = None
                 self._runtime.log.info("torn checkpoints removed", task=f"{tenant}/{task}", count=count)
 
 

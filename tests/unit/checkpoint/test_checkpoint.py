@@ -56,8 +56,8 @@ def assigned(attempt: int = 1) -> Fact:
     return Fact(streams.ASSIGNMENTS, body, id=f"assigned-{attempt}")
 
 
-def lost(attempt: int = 1) -> Fact:
-    use = AttemptUse(attempt=attempt, generation=attempt, end="lost")
+def lost(attempt: int = 1, end: str = "lost") -> Fact:
+    use = AttemptUse(attempt=attempt, generation=attempt, end=end)
     body = TaskRequeued(tenant="default", task="t", queue="q", epoch=1, use=use, failure_count=0)
     return Fact(streams.ASSIGNMENTS, body)
 
@@ -277,12 +277,13 @@ def test_halves_that_a_lost_attempt_left_behind_are_swept_and_good_ones_kept() -
     run(story)
 
 
-def test_what_a_lost_attempt_wrote_later_is_swept_when_its_writer_is_proven_gone() -> None:
+@pytest.mark.parametrize("end", ["lost", "cancelled", "failed"])
+def test_what_an_attempt_cut_short_wrote_later_is_swept_when_its_writer_is_proven_gone(end: str) -> None:
     """R57: a cut-off process goes on writing; its reclaim receipt is the moment to look again."""
 
     async def story(pool: Pool) -> None:
         await pool.start("checkpoint")
-        await pool.publish(assigned(), lost())
+        await pool.publish(assigned(), lost(end=end))
         await pool.pass_s(11)
         await _half(pool, 7)
         await pool.pass_s(11)
@@ -316,6 +317,31 @@ def test_sweeping_goes_on_when_the_store_is_back() -> None:
         pool.objects.paths = paths
         assert len(await pool.objects.paths("")) == 2
         await pool.pass_s(11)
+        assert await pool.objects.paths("") == []
+
+    run(story)
+
+
+@pytest.mark.parametrize("saved", [True, False], ids=["a checkpoint", "half a checkpoint"])
+def test_a_removal_counts_when_a_look_finds_nothing(saved: bool) -> None:
+    """A store that answers and does not do it leaves nothing behind for good."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        await pool.publish(assigned())
+        await (pool.publish(receipt(1, await written(pool, 1))) if saved else _half(pool, 1))
+        delete, swallowed = pool.objects.delete, []
+
+        async def kept(path: str) -> None:
+            swallowed.append(path)
+
+        pool.objects.delete = kept
+        await pool.publish(ended() if saved else lost())
+        await pool.pass_s(11)
+        assert swallowed
+        assert await pool.objects.paths("") != []
+        pool.objects.delete = delete
+        await pool.pass_s(21)
         assert await pool.objects.paths("") == []
 
     run(story)

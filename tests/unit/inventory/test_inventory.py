@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
 from evenflow.core.lifecycle.alerts import Alert
 from evenflow.core.lifecycle.node import Administration, DeviceState, Reach
 from evenflow.core.probing.load_frame import unpack
@@ -19,6 +22,7 @@ from evenflow.events.contracts.console import (
 from evenflow.events.contracts.inventory import DatasetChanged, NodeChanged, NodeRefused, NodeStatus
 from evenflow.events.contracts.platform import AlertBody, AlertCleared, AlertRaised
 from evenflow.events.envelope import AgentStamp
+from evenflow.inventory.settings import InventorySettings
 from evenflow.platform.broker.codec import Fact
 from evenflow.testkit.pool import Pool, run
 
@@ -299,14 +303,14 @@ def test_a_policy_says_how_long_silence_is_borne_and_the_settings_say_what_it_le
     """A new version counts at once, also after a restart; one without the number gives it back to the settings."""
 
     async def story(pool: Pool) -> None:
-        await pool.start("inventory", silence_tolerance_ms=20_000, suspect_after_ms=20_000)
+        await pool.start("inventory", silence_tolerance_ms=20_000, suspect_after_ms=20_000, heartbeat_period_ms=5_000)
         await pool.publish(policy(1, tolerance_s=60), announced("n1"))
         for second in range(5):
             await pool.publish(announced("n2", session=f"s{second}"))
             await pool.pass_s(10)
         assert (await newest(pool, "n1")).reach is Reach.SUSPECT
         await pool.stop("inventory")
-        await pool.start("inventory", silence_tolerance_ms=20_000, suspect_after_ms=20_000)
+        await pool.start("inventory", silence_tolerance_ms=20_000, suspect_after_ms=20_000, heartbeat_period_ms=5_000)
         for second in range(4):
             await pool.publish(announced("n2", session=f"r{second}"))
             await pool.pass_s(10)
@@ -321,11 +325,21 @@ def test_a_policy_says_how_long_silence_is_borne_and_the_settings_say_what_it_le
     run(story)
 
 
+@pytest.mark.parametrize("named", [{"suspect_after_ms": 60_000}, {"silence_tolerance_ms": 120_000}])
+def test_limits_within_which_every_healthy_node_would_be_suspect_are_refused(named: dict[str, int]) -> None:
+    """A node is heard once a period: the message names the setting and the least it may be."""
+    fitting = {"heartbeat_period_ms": 60_000, "suspect_after_ms": 60_001, "silence_tolerance_ms": 120_001}
+    assert InventorySettings(**fitting).suspect_after_ms == 60_001
+    (name, least_ms) = next(iter(named.items()))
+    with pytest.raises(ValidationError, match=f"{name} must be over {least_ms} while heartbeat_period_ms is 60000"):
+        InventorySettings(**(fitting | named))
+
+
 def test_suspicion_comes_well_before_loss_whatever_the_numbers_are() -> None:
     """Proves that a pool which falls silent together is seen to, also with a tolerance as short as the suspicion."""
 
     async def story(pool: Pool) -> None:
-        await pool.start("inventory", silence_tolerance_ms=15_000, suspect_after_ms=15_000)
+        await pool.start("inventory", silence_tolerance_ms=15_000, suspect_after_ms=15_000, heartbeat_period_ms=5_000)
         await pool.publish(announced("n1"))
         await pool.pass_s(4)
         await pool.publish(announced("n2"))

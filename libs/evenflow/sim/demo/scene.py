@@ -34,8 +34,8 @@ DECLARED_STEP_S: Final = 600
 #: Life signs and idle periods as slow as six hours of load allow; the defaults suit seconds.
 SETTINGS: Final = {
     "receipt_gather_s": 0.6,
-    "heartbeat_s": 600,
-    "suspect_after_s": 800,
+    "heartbeat_s": 450,
+    "suspect_after_s": 500,
     "silence_tolerance_s": 1_000,
     "judge_period_s": 30,
     "flush_period_s": 60,

@@ -7,6 +7,7 @@ answers is left, no worker stays behind.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import signal
 import time
@@ -22,6 +23,8 @@ LIMIT_S: Final = 180.0
 #: Pieces of work after which a worker is replaced, so that no leak of one world can weigh on many.
 WORK_MAX: Final = 250
 STOP_S: Final = 5.0
+#: Values made and not freed between two looks of the collector: a few in the course of a world.
+YOUNG: Final = 200_000
 
 Row = dict[str, Any]
 #: Does one piece of work, in the worker. It is found by name there, so it stands at the top of a module.
@@ -153,8 +156,17 @@ def _received(worker: _Worker, tell: Callable[[str], object] | None) -> Row | No
 def serve(pipe: Connection, work: Work) -> None:
     """A worker's life: work until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _collect_between_pieces()
     with contextlib.suppress(EOFError, OSError):
         while True:
             asked: Row = json.loads(pipe.recv_bytes())
             answer = work(asked, lambda text: pipe.send_bytes(json.dumps({"told": text}).encode()))
             pipe.send_bytes(json.dumps({"answer": answer}).encode())
+            gc.collect()
+
+
+def _collect_between_pieces() -> None:
+    """Leave what is loaded out of the collector's scans, and look for cycles where a world has ended, hardly within."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
