@@ -1,4 +1,4 @@
-"""The guard of a world: a worker thread, a socket or a blocking sleep fails at once, with the name of what was asked.
+"""The guard of a world: a worker thread, another loop, a socket or a blocking sleep fails at once, and is named.
 
 A thread would run in real time, in an order nobody chose. FastStream's dependency solver hops to one for every
 synchronous dependency; the guard is how that is noticed.
@@ -6,6 +6,7 @@ synchronous dependency; the guard is how that is noticed.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -28,6 +29,10 @@ def _no_thread(thread: threading.Thread) -> None:
     raise Stuck(f"a thread was started for {function_name(target)}")
 
 
+def _no_loop(_policy: object) -> None:
+    raise Stuck("another event loop was asked for: the world has one, and nothing is awaited outside it")
+
+
 def _no_socket(_socket: object, *_args: Any, **_named: Any) -> None:
     raise Stuck("a socket was opened: the simulated world has none")
 
@@ -38,13 +43,14 @@ def _no_sleep(_seconds: float) -> None:
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Forbid threads, sockets and blocking sleeps, and order anyio's sets, until the end of the block.
+    """Forbid threads, other loops, sockets and blocking sleeps, and order anyio's sets, until the end of the block.
 
     Process-wide: worlds of one interpreter run one after the other.
     """
     replaced: list[tuple[Any, str, Any]] = [
         (AsyncIOBackend, "run_sync_in_worker_thread", classmethod(_no_worker_thread)),
         (threading.Thread, "start", _no_thread),
+        (asyncio.events.BaseDefaultEventLoopPolicy, "new_event_loop", _no_loop),
         (socket.socket, "__init__", _no_socket),
         (time, "sleep", _no_sleep),
     ]

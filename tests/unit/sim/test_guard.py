@@ -48,14 +48,17 @@ def test_a_worker_thread_fails_with_the_functions_name(ask: Callable[[], Corouti
         loop.close()
 
 
-def test_sockets_and_blocking_sleeps_fail_inside_and_work_again_outside() -> None:
+def test_loops_sockets_and_blocking_sleeps_fail_inside_and_work_again_outside() -> None:
     """The guard is put back at the end of the block."""
     with guarded():
+        with pytest.raises(Stuck, match="loop"):
+            asyncio.new_event_loop()
         with pytest.raises(Stuck, match="socket"):
             socket.socket()
         with pytest.raises(Stuck, match="sleep"):
             time.sleep(1)
     time.sleep(0)
+    asyncio.new_event_loop().close()
     thread = threading.Thread(target=blocking_work)
     thread.start()
     thread.join()
