@@ -141,7 +141,8 @@ BILLING_STATE = Stream(
     compacted=True, dead_letters=False, traced=False,
 )  # fmt: skip
 PLACEMENT_LEADER = Stream(
-    "evenflow.placement-leader.v1", "", ("placement",), ("placement",), (), partitions=1, dead_letters=False,
+    "evenflow.placement-leader.v1", "", ("placement",), ("placement", "inventory", "link-probe"), (),
+    partitions=1, dead_letters=False,
 )  # fmt: skip
 
 STREAMS: Final[tuple[Stream, ...]] = (

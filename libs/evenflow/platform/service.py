@@ -18,7 +18,9 @@ from evenflow.platform.broker.codec import Received
 from evenflow.platform.broker.dead_letters import retriable
 from evenflow.platform.broker.follower import Follower
 from evenflow.platform.broker.outlet import Outlet
+from evenflow.platform.broker.seat import Seat
 from evenflow.platform.broker.subscriptions.inlet import Inlet
+from evenflow.platform.broker.transactions import LOST
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.supervisor import Supervised
 
@@ -49,7 +51,7 @@ class EventService:
     """A service made of followers, subscriptions, parts and steps.
 
     Order at start: outlet, followers (caught up), `restore`, subscriptions, parts, steps. `app` is served by the host
-    if set.
+    if set. With `work_alone` a copy is a standby after its followers, and goes on when no other copy works.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -63,6 +65,7 @@ class EventService:
         self.restore: Callable[[], Awaitable[None]] | None = None
         self.app: Asgi | None = None
         self.ready = False
+        self._seat: Seat | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._ended: asyncio.Future[None] | None = None
 
@@ -78,21 +81,46 @@ class EventService:
         self.followers.append(follower)
         return follower
 
+    def work_alone(self, session_timeout_ms: int) -> None:
+        """Let one copy work at a time: for a service that draws conclusions from all that it hears.
+
+        The others follow along and take over when it ends, or says nothing for `session_timeout_ms`.
+        """
+        self._seat = Seat(self.runtime, "seat", session_timeout_ms, self._seat_lost)
+
+    def _seat_lost(self) -> None:
+        self.end(Ended(f"another copy of {self.name} works now", exit_code=LOST))
+
     async def start(self) -> None:
-        """Connect, restore, begin."""
+        """Connect, follow, begin: at once, or when the seat is ours."""
         loop = asyncio.get_running_loop()
         self._ended = loop.create_future()
         await self.outlet.start()
         for follower in self.followers:
             await follower.start()
+        if self._seat is None:
+            await self._begin()
+        else:
+            await self._seat.start()
+            self._tasks = [loop.create_task(self._begin_when_seated(self._seat))]
+        self.ready = True
+        self.runtime.log.info("service started", service=self.name, instance=self.runtime.instance)
+
+    async def _begin(self) -> None:
         if self.restore is not None:
             await self.restore()
         await self.inlet.start()
         for part in self.parts:
             await part.start()
-        self._tasks = [loop.create_task(self._repeat(step)) for step in self.steps]
-        self.ready = True
-        self.runtime.log.info("service started", service=self.name, instance=self.runtime.instance)
+        loop = asyncio.get_running_loop()
+        self._tasks += [loop.create_task(self._repeat(step)) for step in self.steps]
+
+    async def _begin_when_seated(self, seat: Seat) -> None:
+        try:
+            await seat.held.wait()
+            await self._begin()
+        except Exception as error:  # noqa: BLE001  it comes out where the service is waited for
+            self.end(error)
 
     async def stop(self) -> None:
         """Finish what is in hand and leave. All are stopped, whatever one of them raises; the first error comes out."""
@@ -102,6 +130,7 @@ class EventService:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         stops = [part.stop for part in reversed(self.parts)]
         stops += [self.inlet.stop, *(follower.stop for follower in self.followers), self.outlet.stop]
+        stops += [] if self._seat is None else [self._seat.leave]
         failure: Exception | None = None
         for stop in stops:
             try:

@@ -107,7 +107,7 @@ class Projection:
                 del self.cut[next(iter(self.cut))]
 
     def gone(self, generation: Generation) -> None:
-        """The writer of a generation that was cut short is proven gone: what it wrote meanwhile is looked at for the last time."""
+        """The writer of a generation that was cut short is proven gone: what it wrote meanwhile is looked at again."""
         if generation in self.cut:
             del self.cut[generation]
             self.torn[generation] = None

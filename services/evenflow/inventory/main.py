@@ -23,10 +23,8 @@ def build(runtime: Runtime, settings: InventorySettings) -> EventService:
     host.follow([streams.POLICIES], inventory.silence.apply)
     host.follow([streams.ALERTS], inventory.restore_alert)
 
-    async def restored() -> None:
-        inventory.restored = True
-
-    host.restore = restored
+    host.restore = inventory.begin
+    host.work_alone(settings.session_timeout_ms)
     subscribe(host, inventory, catalogue)
 
     async def judge() -> None:

@@ -1,7 +1,7 @@
 """What inventory believes of nodes and datasets: a fold of its own published facts, plus when each node was last heard.
 
-Everything but the times of contact can be rebuilt from `evenflow.nodes.v1` and `evenflow.datasets.v1`; after a restart
-every node counts as heard at that moment.
+Everything but the times of contact can be rebuilt from `evenflow.nodes.v1` and `evenflow.datasets.v1`; a process
+that begins counts every node as heard at that moment.
 """
 
 from __future__ import annotations
@@ -66,6 +66,11 @@ class Registry:
             if status.document != entry.status.document:
                 entry.description = parse_node(status.document)
             entry.status = status
+
+    def heard_all(self, now_ms: int) -> None:
+        """Nobody was listened to until now, so nobody's silence counts from earlier."""
+        for entry in self.nodes.values():
+            entry.last_ms = now_ms
 
     def contacts(self) -> dict[str, Contact]:
         """Everybody's last contact, revoked nodes left out."""

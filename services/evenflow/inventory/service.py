@@ -60,6 +60,12 @@ class Inventory:
         """Fold an own fact."""
         self.registry.apply(received, now_ms=self.runtime.clock.monotonic_ms())
 
+    async def begin(self) -> None:
+        """All that was left behind is known: from now on this copy hears and judges. Everybody counts as heard now."""
+        self.restored = True
+        self.beacon_ms = self.runtime.clock.monotonic_ms()
+        self.registry.heard_all(self.beacon_ms)
+
     def restore_alert(self, received: Received) -> None:
         """Fold the alerts that an earlier process of inventory left standing; one's own are known already."""
         body = received.body

@@ -12,6 +12,7 @@ from evenflow.platform.settings import Settings
 class InventorySettings(Settings):
     """Periods and tolerances, in milliseconds."""
 
+    session_timeout_ms: int = Field(default=10_000, ge=1, le=86_400_000)
     heartbeat_period_ms: int = Field(default=10_000, ge=100, le=3_600_000)
     suspect_after_ms: int = Field(default=15_000, ge=100, le=86_400_000)
     silence_tolerance_ms: int = Field(default=30_000, ge=200, le=86_400_000)
@@ -23,7 +24,7 @@ class InventorySettings(Settings):
 
     @model_validator(mode="after")
     def _longer_than_a_period(self) -> Self:
-        """Suspicion comes after half the tolerance at the latest; within one period every healthy node would be suspect.
+        """Suspicion comes after half the tolerance at the latest; within one period all would be suspect.
 
         Raises ValueError where the three do not go together.
         """

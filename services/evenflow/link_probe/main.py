@@ -36,6 +36,7 @@ def build(runtime: Runtime, settings: LinkProbeSettings) -> EventService:
         await host.outlet.publish(*probe.ask())
 
     host.restore = declare
+    host.work_alone(settings.session_timeout_ms)
     aging_ms = max(settings.declare_period_ms, settings.confidence_half_life_ms // AGINGS_PER_HALF_LIFE)
     host.steps = [
         Step("declare", settings.declare_period_ms, declare),

@@ -7,9 +7,9 @@ import asyncio
 from evenflow.core.errors import Ended
 from evenflow.placement.leading import Leader
 from evenflow.placement.rounds import Engine
-from evenflow.placement.seat import Seat
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.asgi import Asgi
+from evenflow.platform.broker.seat import Seat
 from evenflow.platform.broker.transactions import STOPPED, UNKNOWN
 from evenflow.platform.runtime import Runtime
 
@@ -27,7 +27,7 @@ class PlacementService:
         self.ready = False
         self.leader: Leader | None = None
         self._engine = engine
-        self._seat = Seat(runtime, settings.pool, settings.session_timeout_ms, self._interrupt)
+        self._seat = Seat(runtime, f"{settings.pool}-leader", settings.session_timeout_ms, self._interrupt)
         self._stop = asyncio.Event()
         self._run: asyncio.Task[None] | None = None
         self._ended: asyncio.Future[None] | None = None

@@ -159,10 +159,12 @@ class MemoryObjects(VersionedObjects):
         """Lose everything, at once."""
         self._data.clear()
 
-    def damage(self, path: str, data: bytes) -> None:
-        """Change the bytes behind the store's back; raises Absent."""
-        if path not in self._data:
-            raise Absent(f"{path} is absent", path=path)
+    def contents(self, prefix: str) -> dict[str, bytes]:
+        """What lies under users' paths, in order, seen past the store: whether it answers or not."""
+        return {p: self._data[p] for p in sorted(self._data) if p.startswith(prefix) and not p.startswith("_")}
+
+    def lay(self, path: str, data: bytes) -> None:
+        """Put bytes there behind the store's back, whether it answers or not."""
         self._data[path] = data
 
     async def close(self) -> None:

@@ -159,7 +159,7 @@ class Run:
         """After faults are over nobody leaves records unread, and ended tasks leave nothing in the store."""
         world = self._world
         found = [("INV10", text) for text in unread(world.log, world.clock.now_ms() - READ_WITHIN_MS)]
-        found += [("INV4", text) for text in await world.data.remains(world.now_ms() - CLEAN_WITHIN_MS)]
+        found += [("INV4", text) for text in world.data.remains(world.now_ms() - CLEAN_WITHIN_MS)]
         self._guardian.violations += [Violation(name, world.now_ms(), text, at_end=True) for name, text in found]
 
     async def _steps(self, steps: Sequence[Step]) -> None:

@@ -59,8 +59,10 @@ def _cut(party: str) -> Fault:
 def _slow_link(scene: Scene) -> None:
     link = scene.chance.choice(scene.links)
     bandwidth = scene.chance.choice(("1Mbit/s", "50Mbit/s"))
-    change = {"from": link["from"], "to": link["to"], "bandwidth": bandwidth, "loss": scene.chance.choice((0, 0.2))}
-    scene.step(scene.moment(), "link", change)
+    ends, at_s = {"from": link["from"], "to": link["to"]}, scene.moment()
+    scene.step(at_s, "link", {**ends, "bandwidth": bandwidth, "loss": scene.chance.choice((0, 0.2))})
+    # Data would take hours over such a link: it recovers, as every fault ends.
+    scene.step(at_s + scene.span(10, 120), "link", {**ends, "bandwidth": link["bandwidth"], "loss": 0})
 
 
 def _device(scene: Scene) -> None:

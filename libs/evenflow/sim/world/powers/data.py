@@ -56,31 +56,30 @@ class DataPowers:
 
     async def damage_checkpoint(self, task: str, part: int, *, truncate: bool) -> None:
         """Other bytes in a part of the newest checkpoint, or its last part cut. Part numbers start at 1."""
-        newest = await self._newest(task)
         objects = self._world.objects
-        parts = [path for path in await objects.paths(newest) if not path.endswith(MANIFEST_NAME)]
+        parts = [path for path in objects.contents(self._newest(task)) if not path.endswith(MANIFEST_NAME)]
         if not parts or part > len(parts):
             raise FieldRefused("checkpoint.damage", f"the newest checkpoint of {task} has {len(parts)} parts")
         path = parts[-1] if truncate else parts[part - 1]
-        data = await objects.get(path)
-        objects.damage(path, data[: len(data) // 2] if truncate else _OTHER_BYTES + data)
+        data = objects.contents(path)[path]
+        objects.lay(path, data[: len(data) // 2] if truncate else _OTHER_BYTES + data)
 
-    async def _newest(self, task: str) -> str:
+    def _newest(self, task: str) -> str:
         tenant, _, name = task.rpartition("/")
         prefix = task_folder(tenant or "default", name)
         found: dict[tuple[int, int], str] = {}
-        for path in await self._world.objects.paths(prefix):
+        for path in self._world.objects.contents(prefix):
             generation, number = path.removeprefix(prefix).split("/")[:2]
             found[int(generation.lstrip("g")), int(number.lstrip("c"))] = f"{prefix}{generation}/{number}/"
         if not found:
             raise FieldRefused("checkpoint.task", f"{task} has no checkpoint")
         return found[max(found)]
 
-    async def remains(self, ended_before_ms: int) -> list[str]:
+    def remains(self, ended_before_ms: int) -> list[str]:
         """What should not be in the store: objects at odd places, checkpoints of tasks that ended before a moment."""
         found: dict[tuple[str, str], int] = {}
         lines = []
-        for path in await self._world.objects.paths(""):
+        for path in self._world.objects.contents(""):
             kind, *rest = path.split("/")
             if kind not in _KINDS or not {"", ".", ".."}.isdisjoint(rest):
                 lines.append(f"object {path} lies where nothing of the product belongs")
@@ -116,8 +115,8 @@ class DataPowers:
             parts=tuple(part_of(part, data) for part, data in parts.items()),
         )
         for part, data in list(parts.items())[:there_count]:
-            await self._world.objects.forge(where + part, data)
-        await self._world.objects.forge(where + MANIFEST_NAME, write_manifest(manifest))
+            self._world.objects.forge(where + part, data)
+        self._world.objects.forge(where + MANIFEST_NAME, write_manifest(manifest))
         attempt = None if view is None else view.attempts.get(generation)
         if attempt is not None:
             await self._world.receipts.checkpointed(task, generation, number, progress_ms, where + MANIFEST_NAME)

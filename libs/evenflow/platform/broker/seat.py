@@ -1,6 +1,7 @@
-"""The seat of a pool's leader: the single partition of `placement-leader`.
+"""The seat of whoever works alone among the copies of a service: the single partition of `placement-leader`.
 
-It only says who should try. Losing it ever only stops a decider; whether one may write is decided by the fence alone.
+Each service has its own group on it. The seat only says who should try, and losing it ever only stops a process;
+whether a decider may write is decided by its fence alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LEAVE_LIMIT_S: Final = 3.0
 class Seat(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
     """One process's membership. The callbacks run inside the group's join, so they only set flags."""
 
-    def __init__(self, runtime: Runtime, pool: str, session_timeout_ms: int, lost: Callable[[], None]) -> None:
+    def __init__(self, runtime: Runtime, group: str, session_timeout_ms: int, lost: Callable[[], None]) -> None:
         self._runtime = runtime
         self._lost = lost
         self._pumping: asyncio.Task[None] | None = None
@@ -32,7 +33,7 @@ class Seat(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no 
         self.lost = False
         self._consumer: Consumer = runtime.transport.consumer(
             client_id=f"{runtime.name}-{runtime.instance}-seat",
-            group_id=f"{runtime.name}.{pool}-leader",
+            group_id=f"{runtime.name}.{group}",
             session_timeout_ms=session_timeout_ms,
             sticky=True,
         )
