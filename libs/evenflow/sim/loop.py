@@ -22,7 +22,14 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any, Final, TypeVar, TypeVarTuple
 
 from evenflow.sim.process import PROCESS, Process
-from evenflow.sim.seam import PrivateParts, context_of, forget_task_state, run_handle, silence_destroyed_task
+from evenflow.sim.seam import (
+    PrivateParts,
+    as_running,
+    context_of,
+    forget_task_state,
+    run_handle,
+    silence_destroyed_task,
+)
 
 #: Callbacks within one moment of virtual time after which the world is said to stand still.
 CALLBACKS_PER_MOMENT_MAX: Final = 200_000
@@ -311,17 +318,24 @@ class VirtualLoop(PrivateParts):
         would keep their worlds in memory.
         """
         self.set_exception_handler(lambda _loop, _context: None)
-        tasks = [task for process in self._graves for task in process.tasks] + self._owned
-        for task in tasks:
-            if not task.done():
-                silence_destroyed_task(task)
-                forget_task_state(task)
-                _close(task)
+        closed: dict[SimTask[Any], None] = {}
+        with as_running(self):
+            # What a `finally` begins while it is closed is closed as well.
+            while left := [task for task in self._pending() if task not in closed]:
+                for task in left:
+                    closed[task] = None
+                    silence_destroyed_task(task)
+                    forget_task_state(task)
+                    _close(task)
         self._graves.clear()
         self._owned.clear()
         self._generators.clear()
         self._timers.clear()
         self._ready.clear()
+
+    def _pending(self) -> list[SimTask[Any]]:
+        tasks = [task for process in self._graves for task in process.tasks] + self._owned
+        return [task for task in tasks if not task.done()]
 
 
 def _close(task: SimTask[Any]) -> None:

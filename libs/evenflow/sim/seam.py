@@ -47,6 +47,17 @@ def run_handle(handle: asyncio.Handle) -> None:
     handle._run()
 
 
+@contextlib.contextmanager
+def as_running(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Let code that asks for the running loop find this one, though it does not turn (`asyncio._set_running_loop`)."""
+    before = asyncio._get_running_loop()
+    asyncio._set_running_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(before)
+
+
 def silence_destroyed_task(task: asyncio.Task[Any]) -> None:
     """Keep asyncio from complaining about a task that its world abandoned (`Task._log_destroy_pending`)."""
     task._log_destroy_pending = False  # type: ignore[attr-defined]  # private to asyncio

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import random
+import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -255,3 +257,31 @@ def test_worlds_leave_nothing_behind() -> None:
     for _ in range(20):
         _run(main)
     assert len(anyio_asyncio._task_states) <= before
+
+
+def test_what_a_buried_coroutine_begins_while_it_closes_is_buried_too() -> None:
+    """Its `finally` finds the world's loop, makes no other one, and leaves nothing behind."""
+    loop = VirtualLoop()
+    began: list[str] = []
+
+    async def late() -> None:
+        began.append("ran")
+
+    async def waits() -> None:
+        try:
+            await asyncio.sleep(1_000)
+        finally:
+            began.append("closed")
+            await asyncio.gather(late(), late())
+
+    async def main() -> None:
+        loop.create_task(waits())
+        await asyncio.sleep(1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loop.run_until_complete(loop.create_task(main()))
+        loop.bury()
+        loop.close()
+        gc.collect()
+    assert began == ["closed"]
