@@ -67,3 +67,52 @@ def test_a_step_that_fails_is_tried_again_and_one_that_ends_the_process_does() -
         await host.stop()
 
     run(story)
+
+
+def test_one_copy_works_alone_and_the_next_begins_when_it_has_stopped() -> None:
+    """The standby follows along and begins nothing; who lost the seat says so to whoever waits for it."""
+
+    async def story(pool: Pool) -> None:
+        notes: list[str] = []
+
+        def copy(name: str) -> EventService:
+            host = EventService(pool.runtime("host"))
+            host.parts.append(Part(name, notes))
+            host.work_alone(session_timeout_ms=6_000)
+            return host
+
+        first, second = copy("first"), copy("second")
+        await first.start()
+        await second.start()
+        await pool.pass_s(30)
+        assert (notes, first.ready, second.ready) == (["first starts"], True, True)
+        await first.stop()
+        await pool.pass_s(5)
+        assert notes == ["first starts", "first stops", "second starts"]
+        await second.stop()
+
+    run(story)
+
+
+def test_a_copy_that_stood_still_past_its_session_ends_and_the_standby_works() -> None:
+    """Whoever lost the seat can't know what happened since: its process ends and starts anew as a standby."""
+
+    async def story(pool: Pool) -> None:
+        notes: list[str] = []
+        runtimes = [pool.runtime("host"), pool.runtime("host")]
+        hosts = [EventService(runtime) for runtime in runtimes]
+        for index, host in enumerate(hosts):
+            host.parts.append(Part(str(index), notes))
+            host.work_alone(session_timeout_ms=6_000)
+            await host.start()
+        await pool.pass_s(5)
+        runtimes[0].transport.lost_contact()
+        await pool.pass_s(7)
+        assert notes == ["0 starts", "1 starts"]
+        runtimes[0].transport.regained()
+        with pytest.raises(Ended, match="another copy of host works now"):
+            await hosts[0].wait()
+        for host in hosts:
+            await host.stop()
+
+    run(story)

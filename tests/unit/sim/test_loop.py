@@ -259,9 +259,11 @@ def test_worlds_leave_nothing_behind() -> None:
     assert len(anyio_asyncio._task_states) <= before
 
 
-def test_what_a_buried_coroutine_begins_while_it_closes_is_buried_too() -> None:
-    """Its `finally` finds the world's loop, makes no other one, and leaves nothing behind."""
+def test_what_a_buried_coroutine_begins_while_it_closes_is_buried_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its `finally` finds the world's loop, asks for no other one, and leaves nothing behind."""
     loop = VirtualLoop()
+    asked: list[object] = []
+    monkeypatch.setattr(asyncio.events.BaseDefaultEventLoopPolicy, "get_event_loop", asked.append)
     began: list[str] = []
 
     async def late() -> None:
@@ -284,4 +286,4 @@ def test_what_a_buried_coroutine_begins_while_it_closes_is_buried_too() -> None:
         loop.bury()
         loop.close()
         gc.collect()
-    assert began == ["closed"]
+    assert (began, asked) == (["closed"], [])
