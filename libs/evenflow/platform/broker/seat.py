@@ -17,7 +17,7 @@ from evenflow.events.streams import PLACEMENT_LEADER
 from evenflow.platform.broker.ports import Consumer
 from evenflow.platform.runtime import Runtime
 
-POLL_MS: Final = 500
+POLL_MS: Final = 5_000
 PAUSE_S: Final = 0.2
 LEAVE_LIMIT_S: Final = 3.0
 
