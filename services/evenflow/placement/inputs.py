@@ -20,6 +20,7 @@ from evenflow.platform.runtime import Runtime
 STREAMS: Final = (TASKS, RUNS, CHECKPOINTS)
 POLL_MS: Final = 1_000
 PAUSE_S: Final = 0.2
+SHOW_LIMIT_S: Final = 1.0
 SHOW_PERIOD_MS: Final = 1_000
 
 
@@ -111,8 +112,9 @@ class Inputs:
             return
         self._shown_ms = now_ms
         try:
-            await self._consumer.commit({_partition(place): offset for place, offset in offsets.items()})
-        except (KafkaError, AssertionError) as error:
+            async with asyncio.timeout(SHOW_LIMIT_S):
+                await self._consumer.commit({_partition(place): offset for place, offset in offsets.items()})
+        except (TimeoutError, KafkaError, AssertionError) as error:
             self._runtime.log.debug("lag not shown", problem=f"{type(error).__name__}: {error}")
 
 

@@ -92,6 +92,25 @@ def test_a_budget_lets_run_only_what_it_can_pay():
             assert plan.waits[0].blockers[0].available == "7.00"
 
 
+def test_waiting_at_home_counts_only_nodes_that_the_task_does_not_avoid():
+    """Proves R39 and R34: where the only node beside the data failed to start it, staying is never, not soon."""
+    around = {"avoid": ("n1",)}
+    task = demand("t", ONE, work_ms=60_000, reads=[("d", 1)], around=around)
+    links, datasets = [link("a", "b", gbit=1)], [dataset("d", 2 * GB, "a")]
+    plan = decide(snapshot_of(two_sites(), links=links, datasets=datasets), queues_of(), [task], DEFAULT_POLICY, 0)
+    assert nodes_in(plan) == {"t": ["n2"]}
+    with_another = [*two_sites(), node("n3", site="a", devices=1)]
+    fleet, _ = busy(with_another)
+    hold = decide(snapshot_of(fleet), queues_of(), [demand("k3", ONE, where=Where(nodes=("n3",)))], DEFAULT_POLICY, 0)
+    place = hold.placements[0].places[0]
+    fleet.hold(Holder("t/k3", 1, 0), place)
+    running = [RunningView("t/k3", (place,), 5_000)]
+    full = snapshot_of(fleet, links=links, datasets=datasets, running=running)
+    refused = decide(full, queues_of(), [task], DEFAULT_POLICY, 0).waits[0].crossing
+    assert refused is not None
+    assert (refused.stay_wait_ms, refused.taken) == (5_000, False)
+
+
 def test_a_budget_holds_for_tasks_without_data_too():
     """Proves that a node too dear for the budget is ruled out, and the cheaper one taken."""
     task = demand("t", ONE, work_ms=2 * HOUR_MS, budget_micro=7 * UNIT)

@@ -101,8 +101,8 @@ class Forecast:
         self._ahead[site] = (devices, cores)
 
     def wait_ms(self, demand: Demand, classes: tuple[DemandClass, ...], site: str) -> int | None:
-        """How long until the site could hold the task; None when it never could, even empty."""
-        key = (site, len(classes), demand.task.one_per_node, *dict.fromkeys(classes))
+        """How long until the site could hold the task on nodes that it does not avoid; None when it never could."""
+        key = (site, len(classes), demand.task.one_per_node, demand.avoid, *dict.fromkeys(classes))
         if key not in self._first:
             self._first[key] = self._first_room_ms(demand, classes, site)
         first = self._first[key]
@@ -124,12 +124,15 @@ class Forecast:
         return found
 
     def _first_room_ms(self, demand: Demand, classes: tuple[DemandClass, ...], site: str) -> int | None:
-        rows = self._scope.scratch.table.rows_of_site(site)
+        table = self._scope.scratch.table
+        rows = table.rows_of_site(site)
+        if demand.avoid:
+            rows = rows[~np.isin(rows, [table.row_of[node] for node in demand.avoid if node in table.row_of])]
         if not self._holds(self._scope.empty, demand, classes, rows):
             return None
         ends = self._by_site().get(site) or _Ends()
         low, high = 0, len(ends)
-        _, _, at_ms = ends.arrays(self._scope.scratch.table.row_of)
+        _, _, at_ms = ends.arrays(table.row_of)
         if not self._holds(self._after(ends, high), demand, classes, rows):
             last = int(at_ms[-1]) if high else self._now_ms
             return max(last - self._now_ms, 0) + UNKNOWN_WAIT_MS

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from aiokafka import TopicPartition
-from aiokafka.errors import CommitFailedError, ConsumerStoppedError, IllegalOperation
+from aiokafka.errors import CommitFailedError, ConsumerStoppedError, IllegalOperation, KafkaError
 from aiokafka.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 from evenflow.platform.broker.embedded.clients.giving_way import give_way
@@ -14,6 +15,9 @@ from evenflow.platform.broker.embedded.clients.giving_way import give_way
 if TYPE_CHECKING:
     from evenflow.platform.broker.embedded.clients.positions import Positions
     from evenflow.platform.broker.embedded.log import EmbeddedLog
+
+#: Pause before a commit is tried again, as the client's `retry_backoff_ms`.
+RETRY_BACKOFF_S: Final = 0.1
 
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
@@ -45,7 +49,7 @@ class OffsetControl:
         return True
 
     async def commit(self, offsets: Offsets | None = None) -> None:
-        """Commit offsets, or the positions.
+        """Commit offsets, or the positions; tried again for as long as the log says that it may work later.
 
         Raises CommitFailedError when the group went on without this member, IllegalStateError for a partition that is
         not assigned, IllegalOperation without a group, ValueError for an empty mapping.
@@ -55,14 +59,22 @@ class OffsetControl:
             raise ConsumerStoppedError
         rows = self._rows(offsets)
         await give_way()
-        if self._must_not_commit():
-            message = (
-                "Commit cannot be completed since the group has already rebalanced and may have assigned the "
-                "partitions to another member"
-            )
-            raise CommitFailedError(message)
-        if rows:
-            await self.log.commit(rows)
+        while not self._closed:
+            if self._must_not_commit():
+                message = (
+                    "Commit cannot be completed since the group has already rebalanced and may have assigned the "
+                    "partitions to another member"
+                )
+                raise CommitFailedError(message)
+            if not rows:
+                return
+            try:
+                return await self.log.commit(rows)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+            await asyncio.sleep(RETRY_BACKOFF_S)
+        raise ConsumerStoppedError
 
     def _rows(self, offsets: Offsets | None) -> list[tuple[str, str, int, int, str]]:
         group = self._require_group()
