@@ -45,7 +45,8 @@ class Projection:
         self.tasks: dict[str, TaskCheckpoints] = {}
         self.torn: dict[Generation, None] = {}
         self.cut: dict[Generation, None] = {}
-        self._ended: dict[str, None] = {}
+        #: When the ended one was submitted: an id may come again, and so may what was said of the earlier task.
+        self._ended: dict[str, int] = {}
 
     def of(self, tenant: str, task: str) -> TaskCheckpoints:
         """A task's entry, made when needed: what is verified after its task's end belongs to an ended one."""
@@ -58,7 +59,9 @@ class Projection:
     def apply(self, received: Received) -> None:
         """Fold one fact."""
         match received.body:
-            case TaskAssigned(tenant=tenant, task=task, saves=saves):
+            case TaskAssigned(tenant=tenant, task=task, saves=saves, submitted_ms=submitted_ms):
+                if submitted_ms <= self._ended.get(f"{tenant}/{task}", -1):
+                    return  # told again, after the end
                 self._ended.pop(f"{tenant}/{task}", None)
                 entry = self.of(tenant, task)
                 entry.saves, entry.ended = saves, False
@@ -66,10 +69,10 @@ class Projection:
                 entry = self.of(tenant, task)
                 entry.closed = max(entry.closed, use.attempt)
                 self._close(tenant, task, use)
-            case TaskEnded(tenant=tenant, task=task, use=use):
+            case TaskEnded(tenant=tenant, task=task, use=use, submitted_ms=submitted_ms):
                 if use is not None:
                     self._close(tenant, task, use)
-                self._end(f"{tenant}/{task}")
+                self._end(f"{tenant}/{task}", submitted_ms)
             case CheckpointFact() as fact:
                 self.take(fact)
             case _:
@@ -118,13 +121,13 @@ class Projection:
         entry = self.tasks.get(f"{tenant}/{task}")
         return [] if entry is None else [one for wrote, one in (*entry.good, *entry.bad) if wrote == number]
 
-    def _end(self, key: str) -> None:
+    def _end(self, key: str, submitted_ms: int) -> None:
         entry = self.tasks.get(key)
         if entry is None:
             return
         entry.ended = True
         if entry.saves:
-            self._ended[key] = None
+            self._ended[key] = submitted_ms
             while len(self._ended) > ENDED_MAX:
                 del self._ended[next(iter(self._ended))]
         if not entry.good and not entry.bad:

@@ -49,9 +49,9 @@ def receipt(number: int, manifest: str, attempt: int = 1) -> Fact:
     return Fact(streams.RUNS, body)
 
 
-def assigned(attempt: int = 1) -> Fact:
-    fields: dict[str, Any] = {"queue": "q", "pool": "p", "epoch": 1, "round": 1, "wait_ms": 0, "submitted_ms": 0}
-    fields["saves"] = True
+def assigned(attempt: int = 1, submitted_ms: int = 0) -> Fact:
+    fields: dict[str, Any] = {"queue": "q", "pool": "p", "epoch": 1, "round": 1, "wait_ms": 0}
+    fields |= {"submitted_ms": submitted_ms, "saves": True}
     body = TaskAssigned(tenant="default", task="t", attempt=attempt, generation=attempt, members=(), **fields)
     return Fact(streams.ASSIGNMENTS, body, id=f"assigned-{attempt}")
 
@@ -244,9 +244,22 @@ def test_what_is_verified_after_the_end_is_removed_too() -> None:
         await pool.publish(receipt(1, await written(pool, 1)))
         await pool.pass_s(11)
         assert await pool.objects.paths("checkpoints/") == []
-        await pool.publish(assigned(2), receipt(1, await written(pool, 1, generation=2), attempt=2))
+        await pool.publish(assigned(2, 5), receipt(1, await written(pool, 1, generation=2), attempt=2))
         await pool.pass_s(21)
         assert await pool.objects.paths("checkpoints/") != []
+
+    run(story)
+
+
+def test_an_assignment_told_again_after_the_end_opens_nothing() -> None:
+    """Found: a repeated record made an ended task look alive, whose checkpoints then stayed for ever."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("checkpoint")
+        await pool.publish(assigned(), receipt(1, await written(pool, 1)))
+        await pool.publish(ended(), assigned())
+        await pool.pass_s(11)
+        assert await pool.objects.paths("checkpoints/") == []
 
     run(story)
 

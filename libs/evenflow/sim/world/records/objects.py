@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from evenflow.core.checkpointing.manifest import MANIFEST_NAME
+from evenflow.core.errors import Unavailable
 from evenflow.platform.stores.faults import Gap
 from evenflow.platform.stores.memory import MemoryObjects
 
@@ -33,7 +34,13 @@ class WatchedObjects(MemoryObjects):
     async def _write(self, path: str, data: bytes, *, create: bool) -> None:
         if path.endswith(_ENDING):
             self._check(path, data)
-        await super()._write(path, data, create=create)
+        try:
+            await super()._write(path, data, create=create)
+        except Unavailable:
+            if self.contents(path).get(path) != data:
+                raise
+            self._written[path] = None  # done, though its answer was lost
+            raise
         self._written[path] = None
 
     async def _remove(self, path: str) -> None:
