@@ -69,10 +69,12 @@ class OffsetControl:
             if not rows:
                 return
             try:
-                return await self.log.commit(rows)
+                await self.log.commit(rows)
             except KafkaError as error:
                 if not error.retriable:
                     raise
+            else:
+                return
             await asyncio.sleep(RETRY_BACKOFF_S)
         raise ConsumerStoppedError
 
