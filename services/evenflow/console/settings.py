@@ -17,6 +17,7 @@ class ConsoleSettings(Settings):
     ledger_entry_count_max: int = Field(default=20_000, ge=100, le=5_000_000)
     event_count_max: int = Field(default=10_000, ge=100, le=1_000_000)
     course_entry_count_max: int = Field(default=400, ge=20, le=10_000)
+    change_count_max: int = Field(default=5_000, ge=10, le=1_000_000)
     round_count_max: int = Field(default=1_000, ge=10, le=100_000)
     archive_period_ms: int = Field(default=1_000, ge=50, le=60_000)
     body_bytes_max: int = Field(default=1_048_576, ge=1_024, le=1_048_576)

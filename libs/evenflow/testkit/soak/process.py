@@ -14,7 +14,7 @@ from typing import Final
 
 from evenflow.platform.clock import Clock
 
-READY_S: Final = 60.0
+READY_S: Final = 120.0
 STOP_S: Final = 30.0
 LOOK_S: Final = 0.1
 #: Bounds that are reached within a minute, so that growth after the warm-up is growth without a bound.
@@ -23,6 +23,7 @@ SMALL_BOUNDS: Final[dict[str, str]] = {
     "EVENFLOW_CONSOLE_ENDED_TASK_COUNT_MAX": "20",
     "EVENFLOW_CONSOLE_LEDGER_ENTRY_COUNT_MAX": "100",
     "EVENFLOW_CONSOLE_EVENT_COUNT_MAX": "200",
+    "EVENFLOW_CONSOLE_CHANGE_COUNT_MAX": "100",
     "EVENFLOW_CONSOLE_ROUND_COUNT_MAX": "50",
     "EVENFLOW_CONSOLE_COURSE_ENTRY_COUNT_MAX": "100",
     "EVENFLOW_GATEWAY_TOMBSTONES_PER_NODE_MAX": "20",

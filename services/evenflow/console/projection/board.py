@@ -35,7 +35,7 @@ class Board:
         self.tasks = Tasks(ended_max=settings.ended_task_count_max, course_max=settings.course_entry_count_max)
         self.fleet = Fleet()
         self.ledger = Ledger(settings.ledger_entry_count_max)
-        self.papers = Papers()
+        self.papers = Papers(settings.change_count_max)
         self.activity = Activity(settings.round_count_max)
         self.feed = Feed(epoch, settings.event_count_max)
         self.applied: Counter[str] = Counter()

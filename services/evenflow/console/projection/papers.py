@@ -13,7 +13,6 @@ from evenflow.events.documents.queue import parse_queue
 from evenflow.platform.broker.codec import Received
 
 HISTORY_KEPT: Final = 200
-CHANGES_KEPT: Final = 5_000
 DEFAULT_QUEUE: Final = "default"
 PUBLISHED: Final = "document.publish"
 
@@ -33,11 +32,11 @@ class Paper:
 class Papers:
     """Documents by kind and name, and the record of changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, change_count_max: int) -> None:
         self.by_key: dict[str, Paper] = {}
         self.queues: dict[str, QueueDescription] = {DEFAULT_QUEUE: QueueDescription(id=DEFAULT_QUEUE)}
         self.history: dict[str, deque[dict[str, Any]]] = {}
-        self.changes: deque[dict[str, Any]] = deque(maxlen=CHANGES_KEPT)
+        self.changes: deque[dict[str, Any]] = deque(maxlen=change_count_max)
         self.letters: dict[str, str] = {}
 
     def published(self, received: Received) -> None:
