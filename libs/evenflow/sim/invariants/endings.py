@@ -14,7 +14,6 @@ from evenflow.core.lifecycle.task import TERMINAL
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
 
-
 #: Receipts that say how a member ended, and the ends that only its agent can tell.
 _TELLING: Final = frozenset(
     {
@@ -59,7 +58,9 @@ class Endings:
 
     def _untold(self, body: Mapping[str, Any]) -> Iterator[str]:
         use = body.get("use")
-        for member in use.get("members", ()) if isinstance(use, Mapping) else ():
+        if not isinstance(use, Mapping):
+            return
+        for member in use.get("members", ()):
             key = _member(body, use.get("attempt"), (member.get("place") or {}).get("member"))
             ended_as = str(member.get("ended_as"))
             if ended_as in _TOLD and ended_as not in self._said.get(key, ()):
