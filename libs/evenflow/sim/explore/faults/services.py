@@ -21,6 +21,13 @@ PARKERS: Final = (
 #: Longer than the session time-out of every group, so that others take over.
 PAUSE_S: Final = (8.0, 40.0)
 STEPS_MAX: Final = 6_000
+AFTER_IMAGE: Final = "placement.after-image"
+OFTEN_POINTS: Final = (*SERVICE_POINTS, *[AFTER_IMAGE] * 4)
+#: Small tasks that keep coming until a decider ends at an image of its state: rounds go on while the image is made.
+IMAGE_LOAD: Final = {"every_s": 0.2, "times": 110}
+#: Short enough that an image falls into that load.
+IMAGE_PERIOD_S: Final = 20
+IMAGE_TASK: Final = {"id": "small-{i}", "resources": {"cpu": "0.1"}, "run": {"work_s": 1}}
 
 
 def _crash(scene: Scene) -> None:
@@ -40,10 +47,13 @@ def _crash_between_steps(scene: Scene) -> None:
 
 def _crash_at_point(scene: Scene) -> None:
     for _ in range(scene.chance.randint(1, 3)):
-        point = scene.chance.choice(SERVICE_POINTS)
+        point = scene.chance.choice(OFTEN_POINTS)
         name, at_s = point.partition(".")[0], scene.moment(0)
         scene.step(at_s, "service", {"kill": name, "at_point": point})
         scene.step(at_s + scene.span(5, 60), "service", {"restart": name})
+        if point == AFTER_IMAGE:
+            scene.settings["snapshot_period_s"] = IMAGE_PERIOD_S
+            scene.step(at_s, "repeat", {**IMAGE_LOAD, "submit": dict(IMAGE_TASK)})
 
 
 def _pause_at_point(scene: Scene) -> None:
