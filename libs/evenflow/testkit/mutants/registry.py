@@ -188,6 +188,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "an attempt begins before the one before it is gone",
         without_one_generation,
         kinds=(),
+        seed=264,
         breaks=("no-attempt-beside-what-is-left-of-the-last",),
     ),
     "cancel": Mutant(
