@@ -8,6 +8,7 @@ for `embedded` and says so.
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import itertools
 import os
@@ -185,6 +186,8 @@ class Cluster:
         for client in reversed(self._clients):
             await client.stop()
         await self.transport.close()
+        self._clients.clear()
+        gc.collect()  # aiokafka leaves futures of a fenced producer unread: let them complain here, not after the run
 
 
 class EmbeddedCluster(Cluster):
