@@ -29,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration \
+.PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration contract-diff \
 	simulation explore mutants mutants-known fuzz soak e2e bench determinism kills rebuild up down servers lock clean
 
 help: ## List the targets
@@ -91,6 +91,9 @@ coverage: $(STAMP) ## The tests again, with a report of lines and branches not r
 
 integration: $(STAMP) ## Run the contract suites on real servers: named ones, a container engine's, else local processes
 	$(PYTEST) --servers $(SUITES)
+
+contract-diff: $(STAMP) ## Run the contract suites on every backend: the same tests for each, none left out
+	@$(BIN)/python -m evenflow.testkit.servers.contract
 
 simulation: $(STAMP) ## Run the seeded worlds
 	$(PYTEST) $(SPREAD) tests/simulation tests/scenarios

@@ -1,8 +1,8 @@
 """Pytest's door to real servers: the option, the fixture, and what a suite runs on.
 
-`--servers` runs on the real servers alone and leaves everything else out. Without it suites run on the backends that
-need no server, and on a real one too where the environment names it. Which servers: see `choosing`; if one is to be had
-nowhere, its tests fail.
+`--servers` runs on the real servers alone and leaves everything else out, `--every-backend` on everything. Without both
+suites run on the backends that need no server, and on a real one too where the environment names it. Which servers: see
+`choosing`; if one is to be had nowhere, its tests fail.
 
     def pytest_generate_tests(metafunc):
         backends(metafunc, "documents", {"memory": "memory:"}, "documents", "mongodb")
@@ -22,19 +22,22 @@ import pytest
 
 from evenflow.testkit.servers.addresses import Addresses, addresses_from
 from evenflow.testkit.servers.choosing import choose
+from evenflow.testkit.servers.contract import BACKEND, EVERY
 
 OPTION: Final = "--servers"
 ON_A_SERVER: Final = pytest.mark.servers
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option."""
+    """The options."""
     parser.addoption(OPTION, action="store_true", help="run on real servers, and only what runs on them")
+    parser.addoption(EVERY, action="store_true", help="run on real servers too, beside what needs none")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark of what runs on a real server."""
+    """The marks of what runs on a real server, and of a port's backend."""
     config.addinivalue_line("markers", "servers: runs on a real server, which `servers` finds or starts")
+    config.addinivalue_line("markers", f"{BACKEND}(port, name): runs on that backend of that port")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -52,11 +55,13 @@ def backends(metafunc: pytest.Metafunc, fixture: str, inside: Mapping[str, str],
     """
     if fixture not in metafunc.fixturenames:
         return
+    config = metafunc.config
+    marks = {id_: getattr(pytest.mark, BACKEND)(fixture, id_) for id_ in (*inside, name)}
     params: list[Any] = []
-    if not metafunc.config.getoption(OPTION):
-        params += [pytest.param(url, id=id_) for id_, url in inside.items()]
-    if metafunc.config.getoption(OPTION) or kind in addresses_from(os.environ).urls:
-        params.append(pytest.param(kind, id=name, marks=ON_A_SERVER))
+    if not config.getoption(OPTION):
+        params += [pytest.param(url, id=id_, marks=marks[id_]) for id_, url in inside.items()]
+    if config.getoption(OPTION) or config.getoption(EVERY) or kind in addresses_from(os.environ).urls:
+        params.append(pytest.param(kind, id=name, marks=[ON_A_SERVER, marks[name]]))
     metafunc.parametrize("backend_url", params, indirect=True)
 
 
