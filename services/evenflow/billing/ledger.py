@@ -147,6 +147,7 @@ class Ledger:
             if start is not None and start != records[0].offset:
                 self._consumer.seek(partition, start)
                 self._open[partition.partition] = held
+                await self._show_progress(partition, start)
                 return
             self._open[partition.partition] = held
         usage: list[tuple[Record, UsageMeasured]] = []

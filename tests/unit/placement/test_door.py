@@ -171,6 +171,18 @@ def test_an_unsigned_receipt_is_parked(pool: Any) -> None:
     assert len(_parked(pool)) == 1
 
 
+def test_a_change_in_the_round_of_its_submission_is_the_same_task(pool: Any) -> None:
+    """Found: what was said twice of one waiting task made it two, and both were placed."""
+    pool.node("n1")
+    pool.node("n2")
+    pool.submit("a", **DEVICE)
+    for priority in (80, 90):
+        pool.tell(TASKS, tasks.TaskChangeRequested(task="a", change={"priority": priority}))
+    pool.turn()
+    assert pool.count("task.assigned") == 1
+    assert pool.count("task.changed") == 2
+
+
 def test_priority_can_be_changed_and_nothing_else(pool: Any) -> None:
     """The changed task goes first; a refused change names its field."""
     pool.submit("a", **DEVICE)

@@ -47,6 +47,12 @@ class Faults:
         self._down = False
         self._read_only = False
 
+    def end(self) -> None:
+        """Everything is off again, what was to be refused, lost or swallowed by count as well."""
+        self.up()
+        self._refusals.clear()
+        self._lost = self._swallowed = 0
+
     def read_only(self) -> None:
         """From now on every write raises Unavailable; reads go on."""
         self._read_only = True

@@ -103,6 +103,7 @@ def _live_all(exploration: Exploration, report: Report, screen: _Screen, began_s
             report.add(outcome)
             if outcome.problems:
                 failed.append(outcome.seed)
+                screen.say(f"seed {outcome.seed} fails: {outcome.problems[0]}")
             screen.advance(f"{len(failed)} failing" if failed else "nothing found")
     if failed and not exploration.keep_going:
         report.keep_until(min(failed))

@@ -156,17 +156,16 @@ def _received(worker: _Worker, tell: Callable[[str], object] | None) -> Row | No
 def serve(pipe: Connection, work: Work) -> None:
     """A worker's life: work until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _collect_between_pieces()
+    _collect_rarely()
     with contextlib.suppress(EOFError, OSError):
         while True:
             asked: Row = json.loads(pipe.recv_bytes())
             answer = work(asked, lambda text: pipe.send_bytes(json.dumps({"told": text}).encode()))
             pipe.send_bytes(json.dumps({"answer": answer}).encode())
-            gc.collect()
 
 
-def _collect_between_pieces() -> None:
-    """Leave what is loaded out of the collector's scans, and look for cycles where a world has ended, hardly within."""
+def _collect_rarely() -> None:
+    """Leave what is loaded out of the collector's scans, and look for cycles between worlds, hardly within."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, *gc.get_threshold()[1:])

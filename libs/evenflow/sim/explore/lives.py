@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -61,6 +62,7 @@ def live(document: Document, seed: int, faults: tuple[str, ...] = ()) -> Life:
     Raises ScenarioWrong or ScenarioPlanned for a document that is no scenario.
     """
     scenario = scenario_of(document, seed=seed)
+    gc.collect()  # what the world before left: a worker looks for it hardly ever by itself
     ending = _Ending(lambda: run.settled_ms)
     pace = FULL if seed % FASTSTREAM_EVERY == 0 else LEAN
     run = Run(scenario, pace=pace, watch=ending, watch_ms=LOOK_MS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -57,6 +58,7 @@ def failures_of(document: Document, *, lean: bool) -> list[Failure]:
 
     Raises ScenarioWrong or ScenarioPlanned for a document that is no scenario.
     """
+    gc.collect()  # what the world before left
     run = Run(scenario_of(document), pace=LEAN if lean else FULL)
     try:
         result = run.go()

@@ -66,6 +66,15 @@ def report(names: Sequence[str], files: Sequence[Path], answers: Sequence[tuple[
     return ok
 
 
+def _said(asked: Row, answer: Row) -> str:
+    """One line about a piece that is done."""
+    if FAILED in answer:
+        return f"{asked['mutant']} {answer[FAILED]}"
+    if "file" in asked:
+        return f"{asked['mutant']} {'breaks' if answer['breaks'] else 'leaves'} {Path(asked['file']).stem}"
+    return f"{asked['mutant']} shows in seed {answer['seed']} after {answer['worlds']} worlds"
+
+
 def _more(answer: Row, stems: Sequence[str], missing: Sequence[str]) -> str:
     lines = [f"    {answer['problem']}"] if answer["problem"] else []
     lines.append(f"    {len(stems)} files: {', '.join(stems)}")
@@ -92,9 +101,13 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     names = told.mutants or list(MUTANTS)
     seeds = told.seeds or (SEEDS_KNOWN if told.known else SEEDS)
-    asked = pieces(names, files, known=told.known, seeds=seeds)
-    with closing(spread(piece, asked, jobs=told.jobs, limit_s=LIMIT_S)) as heard:
-        answers = list(heard)
+    asked = list(pieces(names, files, known=told.known, seeds=seeds))
+    answers = []
+    with closing(spread(piece, iter(asked), jobs=told.jobs, limit_s=LIMIT_S)) as heard:
+        for answer in heard:
+            answers.append(answer)
+            sys.stderr.write(f"{len(answers)} of {len(asked)}: {_said(*answer)}\n")
+            sys.stderr.flush()
     return 0 if report(names, files, answers, known=told.known) else 1
 
 

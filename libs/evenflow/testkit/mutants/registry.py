@@ -70,7 +70,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         with_double_release,
         kinds=("records-duplicated", "agent-messages-held"),
         seed=0,
-        breaks=(),
+        breaks=("release-told-again-later",),
     ),
     "late-receipts": Mutant(
         "the end of an earlier attempt ends the current one",
@@ -140,7 +140,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         with_early_tombstone,
         kinds=("node-lost", "node-flapping"),
         seed=0,
-        breaks=(),
+        breaks=("wishes-outlive-their-attempt",),
     ),
     "offsets-before-state": Mutant(
         "offsets are committed before the state",
@@ -187,7 +187,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "an attempt begins before the one before it is gone",
         without_one_generation,
         kinds=(),
-        breaks=(),
+        breaks=("no-attempt-beside-what-is-left-of-the-last",),
     ),
     "cancel": Mutant(
         "a cancelled task is over while it runs",

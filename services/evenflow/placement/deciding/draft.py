@@ -70,7 +70,8 @@ class Draft:
     crossings: list[dict[str, Any]] = field(default_factory=list)
     frees: bool = False
     sequence: int = 0
-    fresh: list[TaskRow] = field(default_factory=list)
+    #: Tasks that wait anew, each once, however many inputs of the round say so.
+    fresh: dict[str, TaskRow] = field(default_factory=dict)
     entered: dict[str, int] = field(default_factory=dict)
 
     @property

@@ -121,7 +121,7 @@ def release(draft: Draft, row: TaskRow, attempt: int, member: MemberRow) -> None
         row.queued_ms = draft.now_ms
     if row.state is TaskState.QUEUED and not row.holds:
         row.announced_ms = 0  # it waits for something else now, and says so at once
-        draft.fresh.append(row)
+        draft.fresh[row.key] = row
     if row.current is None and not row.holds:
         draft.clear_task_alerts(row, [Alert.TASK_STUCK])
 
@@ -208,7 +208,7 @@ def _requeue(draft: Draft, row: TaskRow, end: AttemptEnd, cause: Cause, pause_ms
         "not_before_ms": row.not_before_ms,
     }
     draft.say(EventType.TASK_REQUEUED, row, body)
-    draft.fresh.append(row)
+    draft.fresh[row.key] = row
 
 
 def _end_task(draft: Draft, row: TaskRow, state: TaskState, end: AttemptEnd, cause: Cause | None) -> None:

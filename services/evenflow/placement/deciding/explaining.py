@@ -44,7 +44,7 @@ class Explainer:
 
     def explain(self, draft: Draft, planned: Planned) -> None:
         """Say what there is to say of this round's refusals, newcomers and those still in line."""
-        newcomers = [row.key for row in draft.fresh if row.state is TaskState.QUEUED]
+        newcomers = [row.key for row in draft.fresh.values() if row.state is TaskState.QUEUED]
         if draft.frees:
             self.look_at(newcomers)
             return

@@ -47,7 +47,7 @@ def plan(draft: Draft, capacity: Capacity, engine: Engine) -> Planned:
     keys, more, news = waiting.select(draft.settings.round_demands_max, draft.changed, draft.tables.strict_queues)
     known: list[TaskRow] = []
     rows = [draft.model.tasks[key] for key in keys]
-    for row in draft.fresh:
+    for row in draft.fresh.values():
         if row.state is not TaskState.QUEUED or row.not_before_ms > draft.now_ms or row.emptying:
             continue
         group = waiting.find(row)

@@ -86,7 +86,7 @@ def on_submitted(draft: Draft, received: Received) -> None:
         _reject(draft, received, row, Reason.WAITING_LIMIT, f"queue {task.queue} holds {limit} waiting tasks already")
         return
     draft.add(row)
-    draft.fresh.append(row)
+    draft.fresh[row.key] = row
     draft.entered[task.queue] = draft.entered.get(task.queue, 0) + 1
 
 
@@ -222,7 +222,7 @@ def on_change(draft: Draft, received: Received) -> None:
     members = row.task.members if row.task is not None else 1
     draft.say(EventType.TASK_CHANGED, row, {"priority": row.priority, "members": members}, received)
     if row.state is TaskState.QUEUED:
-        draft.fresh.append(row)
+        draft.fresh[row.key] = row
 
 
 def _change_problem(row: TaskRow | None, change: dict[str, Any]) -> tuple[str, str]:

@@ -68,4 +68,4 @@ class StorePowers:
         """Everything answers again."""
         self._storage.away = False
         for name in self._stores:
-            self._faults(name).up()
+            self._faults(name).end()
