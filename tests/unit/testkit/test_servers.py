@@ -79,7 +79,7 @@ def test_no_server_to_be_had_is_a_failure(tmp_path, monkeypatch):
 
 class Made(Artifact):
     name = "thing"
-    material = "thing"
+    material = "local/thing"
     programs = ("sh",)
     install = "install a shell"
     works = True

@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 
 class Artifact(ABC):
-    """One thing to make. `material` is its folder under deploy/local, `programs` what must be on the PATH."""
+    """One thing to make. `material` is its folder under deploy, `programs` what must be on the PATH."""
 
     name: str
     material: str
@@ -38,7 +38,7 @@ class Artifact(ABC):
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.pins = root / "deploy" / "local" / self.material
+        self.pins = root / "deploy" / self.material
         if not self.pins.is_dir():
             raise Refused(f"{self.pins} is not there: start this from the top of the source tree")
 

@@ -35,7 +35,7 @@ class SecantusBinary(Artifact):
     """The Rust server, built from its crate; the crate's own lock pins the rest by checksum."""
 
     name = "documents"
-    material = "documents"
+    material = "local/documents"
     programs = ("cargo", "cmake", "cc", "c++")
     install = "install a Rust toolchain, cmake and a C++ compiler"
 
@@ -63,7 +63,7 @@ class SecantusWheel(Artifact):
     """The Python server, in an environment of its own."""
 
     name = "documents-wheel"
-    material = "documents"
+    material = "local/documents"
     programs = ()
     install = ""
 

@@ -55,7 +55,7 @@ class KafkaJars(Artifact):
     """The broker and what it needs, from Maven's repository."""
 
     name = "kafka"
-    material = "kafka"
+    material = "local/kafka"
     programs = ("mvn",)
     install = "install your system's maven package"
 

@@ -22,7 +22,7 @@ class Versitygw(Artifact):
     """The server from its module; go.sum pins it and all it needs."""
 
     name = "objects"
-    material = "objects"
+    material = "local/objects"
     programs = ("go",)
     install = "install a Go toolchain at least as new as deploy/local/objects/go.mod says"
 
