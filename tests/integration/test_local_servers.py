@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -15,7 +16,8 @@ from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.streams import AUDIT
 from evenflow.platform.broker.factory import make_transport
 from evenflow.platform.clock import RandomIds, SystemClock
-from evenflow.platform.stores.factory import open_documents, open_objects
+from evenflow.platform.stores.factory import open_documents, open_live, open_objects
+from evenflow.platform.stores.ports import LiveLoad
 from evenflow.testkit.servers import local
 from evenflow.testkit.servers.local import LocalServers, recorded
 from evenflow.testkit.servers.process import free_ports, spawn, stop
@@ -98,6 +100,45 @@ async def test_what_was_acknowledged_survives_a_kill_and_a_stop(servers: LocalSe
     objects = open_objects(servers.servers["objects"].url())
     assert await objects.paths("") == []
     await objects.close()
+
+
+async def test_a_cluster_that_lost_a_node_is_unavailable_for_a_bounded_time(servers: LocalServers) -> None:
+    """Proves that live load on a cluster answers or is Unavailable within its bounds, and works again by itself."""
+    await servers.start(["redis-cluster"])
+    store = open_live(servers.servers["redis-cluster"].url())
+    sites = [f"site-{number}" for number in range(12)]  # on every node
+    for site in sites:
+        assert await store.put_frame(site, b"frame", written_ms=1) == 1
+    lost = servers.running["redis-cluster/1"]
+    lost.tell(signal.SIGKILL)
+    while lost.lives:
+        await CLOCK.sleep(0.01)
+    refused, longest_ms = 0, 0
+    for site in sites:
+        begun_ms = CLOCK.monotonic_ms()
+        try:
+            await store.put_frame(site, b"frame", written_ms=2)
+        except Unavailable:
+            refused += 1
+        longest_ms = max(longest_ms, CLOCK.monotonic_ms() - begun_ms)
+    print(f"{refused} of {len(sites)} refused, the longest after {longest_ms} ms")
+    assert refused > 0
+    assert longest_ms < 10_000
+    await servers.restart("redis-cluster")
+    async with asyncio.timeout(30):
+        while not await frames_are_taken(store, sites):
+            await CLOCK.sleep(0.1)
+    await store.close()
+
+
+async def frames_are_taken(store: LiveLoad, sites: list[str]) -> bool:
+    try:
+        for site in sites:
+            await store.put_frame(site, b"again", written_ms=3)
+        frames = await store.frames(sites)
+    except Unavailable:
+        return False
+    return [frame[1:] for frame in frames.values()] == [(3, b"again")] * len(sites)
 
 
 async def test_a_folder_holds_one_set(servers: LocalServers, tmp_path: Path, pytestconfig: pytest.Config) -> None:

@@ -224,7 +224,7 @@ def _cluster(url: str) -> Cluster:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     here = {"embedded-memory": "embedded:", "embedded-file": "embedded:FOLDER"}
-    backends(metafunc, "cluster", here, "kafka", "kafka")
+    backends(metafunc, "cluster", here, {"kafka": "kafka"})
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Every backend of every store port, so that one suite runs on all of them.
 
 Memory, SQLite, the fake Redis and a folder are always there. Real servers join when their URL stands in the
-environment (EVENFLOW_TEST_MONGODB_URL or MONGODB_URI, EVENFLOW_TEST_REDIS_URL, EVENFLOW_TEST_S3_URL), and are the only
+environment (EVENFLOW_TEST_MONGODB_URL or MONGODB_URI, EVENFLOW_TEST_REDIS_URL,
+EVENFLOW_TEST_REDIS_CLUSTER_URL, EVENFLOW_TEST_S3_URL), and are the only
 ones with --servers.
 """
 
@@ -20,9 +21,10 @@ from evenflow.testkit.servers.plugin import backends
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     sqlite = {"sqlite": "sqlite::memory:", "sqlite-file": "sqlite://DIR/documents.db"}
-    backends(metafunc, "documents", {"memory": "memory:", **sqlite}, "documents", "mongodb")
-    backends(metafunc, "live", {"memory": "memory:", "fake": "fake:"}, "redis", "redis")
-    backends(metafunc, "objects", {"memory": "memory:", "folder": "file://DIR/objects"}, "objects", "s3")
+    backends(metafunc, "documents", {"memory": "memory:", **sqlite}, {"mongodb": "documents"})
+    redis = {"redis": "redis", "redis-cluster": "redis-cluster"}
+    backends(metafunc, "live", {"memory": "memory:", "fake": "fake:"}, redis)
+    backends(metafunc, "objects", {"memory": "memory:", "folder": "file://DIR/objects"}, {"s3": "objects"})
 
 
 @pytest.fixture

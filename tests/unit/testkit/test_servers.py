@@ -18,6 +18,7 @@ from evenflow.testkit.servers.local import SERVERS, LocalServers, recorded, stop
 ALL = {
     "EVENFLOW_TEST_KAFKA_URL": "kafka://k:1",
     "EVENFLOW_TEST_REDIS_URL": "redis://r:1/0",
+    "EVENFLOW_TEST_REDIS_CLUSTER_URL": "redis+cluster://r:1,r:2",
     "EVENFLOW_TEST_MONGODB_URL": "mongodb://m:1/x",
     "EVENFLOW_TEST_S3_URL": "s3://b/p",
 }
@@ -49,8 +50,8 @@ def test_named_servers_are_used_and_nothing_is_started(tmp_path, monkeypatch):
 
 
 def test_an_engine_is_asked_for_what_is_not_named(tmp_path, monkeypatch):
-    """Proves the order: named addresses, then the engine's; what is named is never replaced."""
-    ended = []
+    """Proves the order: named addresses, the engine's, then local ones; what is named is never replaced."""
+    ended, started = [], []
 
     class Engine:
         def __init__(self, root, say):
@@ -60,14 +61,21 @@ def test_an_engine_is_asked_for_what_is_not_named(tmp_path, monkeypatch):
             return Addresses({"kafka": "kafka://engine:1", "redis": "redis://engine:1"})
 
         def stop(self):
-            ended.append(True)
+            ended.append("engine")
 
     monkeypatch.setattr(choosing, "engine_answers", lambda: True)
+
+    def local(root, named, say):
+        started.extend(named.missing)
+        return named.joined(Addresses(dict.fromkeys(named.missing, "local"))), lambda _: ended.append("local")
+
     monkeypatch.setattr(choosing, "EngineServers", Engine)
+    monkeypatch.setattr(choosing, "_local", local)
     chosen = choose(tmp_path, {"EVENFLOW_TEST_KAFKA_URL": "kafka://k:1"}, lambda _: None)
-    assert chosen.addresses.urls == {"kafka": "kafka://k:1", "redis": "redis://engine:1"}
+    assert started == ["redis-cluster", "documents", "objects"]
+    assert (chosen.addresses.urls["kafka"], chosen.addresses.urls["redis"]) == ("kafka://k:1", "redis://engine:1")
     chosen.close()
-    assert ended == [True]
+    assert ended == ["engine", "local"]
 
 
 def test_no_server_to_be_had_is_a_failure(tmp_path, monkeypatch):

@@ -1,9 +1,11 @@
 """Where the servers are, as environment settings: for the contract suites and for the product's own processes.
 
-EVENFLOW_TEST_KAFKA_URL     kafka://host:port
-EVENFLOW_TEST_REDIS_URL     redis://host:port/0
-EVENFLOW_TEST_MONGODB_URL   mongodb://host:port/database        MONGODB_URI says the same
-EVENFLOW_TEST_S3_URL        s3://bucket/prefix?endpoint=…&region=…; its keys as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
+EVENFLOW_TEST_KAFKA_URL           kafka://host:port
+EVENFLOW_TEST_REDIS_URL           redis://host:port/0
+EVENFLOW_TEST_REDIS_CLUSTER_URL   redis+cluster://host:port,host:port,host:port
+EVENFLOW_TEST_MONGODB_URL         mongodb://host:port/database; MONGODB_URI says the same
+EVENFLOW_TEST_S3_URL              s3://bucket/prefix?endpoint=…&region=…
+                                  and its keys: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-KINDS: Final = ("kafka", "redis", "documents", "objects")
+KINDS: Final = ("kafka", "redis", "redis-cluster", "documents", "objects")
+#: What one set of services needs.
+NEEDED: Final = ("kafka", "redis", "documents", "objects")
 VARIABLES: Final = {
     "kafka": "EVENFLOW_TEST_KAFKA_URL",
     "redis": "EVENFLOW_TEST_REDIS_URL",
+    "redis-cluster": "EVENFLOW_TEST_REDIS_CLUSTER_URL",
     "documents": "EVENFLOW_TEST_MONGODB_URL",
     "objects": "EVENFLOW_TEST_S3_URL",
 }
@@ -53,7 +58,7 @@ class Addresses:
 
     def host_environment(self) -> dict[str, str]:
         """What the product's processes read."""
-        return {HOST_VARIABLES[kind]: self.urls[kind] for kind in KINDS if kind in self.urls} | dict(self.keys)
+        return {HOST_VARIABLES[kind]: self.urls[kind] for kind in NEEDED if kind in self.urls} | dict(self.keys)
 
 
 def addresses_from(environment: Mapping[str, str]) -> Addresses:

@@ -37,14 +37,30 @@ def choose(root: Path, environment: Mapping[str, str], say: Say) -> Chosen:
         say(f"{kind}: the address in {variable}")
     if not named.missing:
         return Chosen(named, lambda _: None)
+    closing: list[Callable[[bool], None]] = []
     if engine_answers():
         engine = EngineServers(root, say)
-        return Chosen(named.joined(engine.start()), lambda _: engine.stop())
-    say(f"no container engine answers; starting local processes for {', '.join(named.missing)}")
-    return _local(root, named, say)
+        named = named.joined(engine.start())
+        closing.append(lambda _: engine.stop())
+    else:
+        say("no container engine answers")
+    if named.missing:
+        say(f"starting local processes for {', '.join(named.missing)}")
+        try:
+            named, close_local = _local(root, named, say)
+        except BaseException:
+            _close(closing, keep=False)
+            raise
+        closing.append(close_local)
+    return Chosen(named, lambda keep: _close(closing, keep=keep))
 
 
-def _local(root: Path, named: Addresses, say: Say) -> Chosen:
+def _close(closing: list[Callable[[bool], None]], *, keep: bool) -> None:
+    for close in closing:
+        close(keep)
+
+
+def _local(root: Path, named: Addresses, say: Say) -> tuple[Addresses, Callable[[bool], None]]:
     import tempfile
 
     cache = root / ".cache"
@@ -60,4 +76,4 @@ def _local(root: Path, named: Addresses, say: Say) -> Chosen:
         else:
             shutil.rmtree(folder, ignore_errors=True)
 
-    return Chosen(named.joined(found), close)
+    return named.joined(found), close

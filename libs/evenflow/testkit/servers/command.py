@@ -7,7 +7,7 @@ status      what runs, its id and memory; 1 when something is down
 
 --folder DIR   data, logs and state (default .cache/local-servers)
 --fresh        up: with empty data; without it what is there is kept
---only KINDS   some of kafka redis documents objects
+--only KINDS   some of kafka redis redis-cluster documents objects; without it all but redis-cluster
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 
 from evenflow.core.errors import EvenflowError
 from evenflow.platform.clock import SystemClock
-from evenflow.testkit.servers.addresses import KINDS
+from evenflow.testkit.servers.addresses import KINDS, NEEDED
 from evenflow.testkit.servers.local import ENVIRONMENT, LocalServers, recorded, stop_recorded
 
 FOLDER: Final = Path(".cache") / "local-servers"
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("do", choices=["build", "up", "down", "status"])
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(NEEDED))
     chosen = parser.parse_args(arguments)
     try:
         if chosen.do == "build":

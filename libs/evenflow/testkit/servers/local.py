@@ -21,14 +21,14 @@ from evenflow.testkit.servers.artifacts import Say
 from evenflow.testkit.servers.kinds.documents import DocumentServer
 from evenflow.testkit.servers.kinds.kafka import Kafka
 from evenflow.testkit.servers.kinds.objects import ObjectServer
-from evenflow.testkit.servers.kinds.redis import RedisServer
+from evenflow.testkit.servers.kinds.redis import RedisCluster, RedisServer
 from evenflow.testkit.servers.kinds.server import Server
 from evenflow.testkit.servers.process import Running, free_ports, is_free, spawn, stop
 
 READY_S: Final = 60.0
 STOP_S: Final = 15.0
 LOOK_S: Final = 0.02
-SERVERS: Final[tuple[type[Server], ...]] = (Kafka, RedisServer, DocumentServer, ObjectServer)
+SERVERS: Final[tuple[type[Server], ...]] = (Kafka, RedisServer, RedisCluster, DocumentServer, ObjectServer)
 STATE: Final = "state.json"
 ENVIRONMENT: Final = "environment"
 CACHE_VARIABLE: Final = "EVENFLOW_SERVERS_CACHE"
@@ -45,6 +45,7 @@ class LocalServers:
         self._tied = tied
         cache = cache_folder(root)
         self.servers = {made.kind: made(root.resolve(), cache, self.folder / made.kind) for made in SERVERS}
+        #: By kind, or kind/number where a server has several nodes.
         self.running: dict[str, Running] = {}
 
     async def start(self, kinds: Sequence[str], *, fresh: bool = True) -> Addresses:
@@ -80,23 +81,27 @@ class LocalServers:
         (self.folder / ENVIRONMENT).unlink(missing_ok=True)
 
     async def restart(self, kind: str) -> None:
-        """Start one again on its ports and data, after it ended."""
+        """Start again, on their ports and data, those of its nodes that ended."""
         self._begin(kind)
         await self.ready(kind)
 
     async def ready(self, kind: str) -> None:
-        """Wait for its answer while its own process lives, with a word on what is waited for."""
-        server, running = self.servers[kind], self.running[kind]
-        self._say(f"waiting for {server.name} on port {server.port} (log: {server.log})")
+        """Wait for its answer while its own processes live, with a word on what is waited for."""
+        server = self.servers[kind]
+        self._say(f"waiting for {server.name} on port {server.port} (log: {server.log()})")
         begun_ms = self._clock.monotonic_ms()
-        while not await server.answers():
-            if not running.lives:
-                raise Unavailable(f"{server.name} ended while starting; the end of its log:\n{running.said()}")
+        while True:
+            await server.form()
+            answered = await server.answers()
+            for node in range(server.node_count):  # also after an answer: another program may have given it
+                running = self.running[_key(server, node)]
+                if not running.lives:
+                    raise Unavailable(f"{server.name} ended while starting; the end of its log:\n{running.said()}")
+            if answered:
+                break
             if self._clock.monotonic_ms() - begun_ms > READY_S * 1000:
-                raise Unavailable(f"{server.name} did not answer within {READY_S:.0f} s:\n{running.said()}")
+                raise Unavailable(f"{server.name} did not answer within {READY_S:.0f} s; its log is {server.log()}")
             await self._clock.sleep(LOOK_S)
-        if not running.lives:  # another program took the port and answered in its place
-            raise Unavailable(f"{server.name} ended while starting; the end of its log:\n{running.said()}")
         self._say(f"{server.name} is ready after {(self._clock.monotonic_ms() - begun_ms) / 1000:.1f} s")
 
     def addresses(self, kinds: Sequence[str]) -> Addresses:
@@ -112,12 +117,20 @@ class LocalServers:
 
     def _begin(self, kind: str) -> None:
         server = self.servers[kind]
-        if taken := [port for port in server.ports if not is_free(port)]:
-            raise Unavailable(f"{server.name}: another program listens on port {taken[0]} of loopback")
+        down = [node for node in range(server.node_count) if not self._lives(_key(server, node))]
+        if len(down) == server.node_count:
+            for port in server.ports:
+                if not is_free(port):
+                    raise Unavailable(f"{server.name}: another program listens on port {port} of loopback")
         server.folder.mkdir(parents=True, exist_ok=True)
         server.prepare()
-        self.running[kind] = spawn(server.name, server.command(), server.log, tied=self._tied)
+        for node in down:
+            started = spawn(server.name, server.command(node), server.log(node), tied=self._tied)
+            self.running[_key(server, node)] = started
         self._record()
+
+    def _lives(self, key: str) -> bool:
+        return key in self.running and self.running[key].lives
 
     def _assign_ports(self, kinds: Sequence[str]) -> None:
         wanted = [self.servers[kind] for kind in kinds]
@@ -155,6 +168,10 @@ class _Alone:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+
+def _key(server: Server, node: int) -> str:
+    return server.kind if server.node_count == 1 else f"{server.kind}/{node}"
 
 
 def recorded(folder: Path) -> list[Running]:

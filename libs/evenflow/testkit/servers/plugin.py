@@ -5,7 +5,7 @@ suites run on the backends that need no server, and on a real one too where the 
 `choosing`; if one is to be had nowhere, its tests fail.
 
     def pytest_generate_tests(metafunc):
-        backends(metafunc, "documents", {"memory": "memory:"}, "documents", "mongodb")
+        backends(metafunc, "documents", {"memory": "memory:"}, {"mongodb": "documents"})
 
     @pytest.fixture
     def documents(backend_url): ...
@@ -48,20 +48,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=out)
 
 
-def backends(metafunc: pytest.Metafunc, fixture: str, inside: Mapping[str, str], kind: str, name: str) -> None:
-    """Run what asks for `fixture` once on each URL of `inside` (by test id), and on the real server of a kind.
+def backends(metafunc: pytest.Metafunc, fixture: str, inside: Mapping[str, str], real: Mapping[str, str]) -> None:
+    """Run what asks for `fixture` on each URL of `inside` and on each kind of `real` server, all by test id.
 
     The fixture finds its URL in `backend_url`.
     """
     if fixture not in metafunc.fixturenames:
         return
     config = metafunc.config
-    marks = {id_: getattr(pytest.mark, BACKEND)(fixture, id_) for id_ in (*inside, name)}
+    marks = {id_: getattr(pytest.mark, BACKEND)(fixture, id_) for id_ in (*inside, *real)}
     params: list[Any] = []
     if not config.getoption(OPTION):
         params += [pytest.param(url, id=id_, marks=marks[id_]) for id_, url in inside.items()]
-    if config.getoption(OPTION) or config.getoption(EVERY) or kind in addresses_from(os.environ).urls:
-        params.append(pytest.param(kind, id=name, marks=[ON_A_SERVER, marks[name]]))
+    named = addresses_from(os.environ).urls
+    for id_, kind in real.items():
+        if config.getoption(OPTION) or config.getoption(EVERY) or kind in named:
+            params.append(pytest.param(kind, id=id_, marks=[ON_A_SERVER, marks[id_]]))
     metafunc.parametrize("backend_url", params, indirect=True)
 
 

@@ -97,7 +97,7 @@ class DocumentServer(Server):
         """The store's folder."""
         (self.folder / "data").mkdir(exist_ok=True)
 
-    def command(self) -> list[str]:
+    def command(self, node: int = 0) -> list[str]:
         """On loopback, flushing on every commit, with the fail points that tests may use."""
         place = ("--host", LOOPBACK, "--port", str(self.port), "--storage-path", str(self.folder / "data"))
         return [*self.program, *place, "--sync-on-commit", "--enable-test-commands", "--log-level", "WARNING"]

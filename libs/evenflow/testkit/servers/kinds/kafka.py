@@ -94,9 +94,9 @@ class Kafka(Server):
         # 22 characters of base64url are a valid cluster id; one that begins with a dash would be taken for an option.
         cluster = hashlib.sha256(str(self.folder).encode()).hexdigest()[:21] + "A"
         format_ = ("format", "--cluster-id", cluster, "--config", str(self._settings))
-        run([*self._java(), "kafka.tools.StorageTool", *format_], self.log, folder=self.folder)
+        run([*self._java(), "kafka.tools.StorageTool", *format_], self.log(), folder=self.folder)
 
-    def command(self) -> list[str]:
+    def command(self, node: int = 0) -> list[str]:
         """The broker."""
         return [*self._java(), "kafka.Kafka", str(self._settings)]
 

@@ -50,7 +50,7 @@ class ObjectServer(Server):
             (self.folder / name).mkdir(exist_ok=True)
         (self.folder / "objects" / BUCKET).mkdir(exist_ok=True)
 
-    def command(self) -> list[str]:
+    def command(self, node: int = 0) -> list[str]:
         """Absolute paths, since it changes into its root; with accounts a wrong key is answered 403, not 404."""
         front = ("--port", f"{LOOPBACK}:{self.port}", "--region", REGION, "--health", HEALTH, "--quiet")
         keys = ("--access", ACCESS_KEY, "--secret", SECRET_KEY, "--iam-dir", str(self.folder / "accounts"))

@@ -23,6 +23,7 @@ class Server(ABC):
     kind: ClassVar[str]
     name: ClassVar[str]
     port_count: ClassVar[int] = 1
+    node_count: ClassVar[int] = 1
 
     def __init__(self, root: Path, cache: Path, folder: Path) -> None:
         self.root = root
@@ -35,10 +36,9 @@ class Server(ABC):
         """The port that clients use."""
         return self.ports[0]
 
-    @property
-    def log(self) -> Path:
-        """What it writes."""
-        return self.folder / "output.log"
+    def log(self, node: int = 0) -> Path:
+        """What a node writes."""
+        return self.folder / ("output.log" if self.node_count == 1 else f"output-{node}.log")
 
     @abstractmethod
     def obtain(self, say: Say) -> None:
@@ -49,8 +49,11 @@ class Server(ABC):
         """Write its settings for the ports it was given, and make its data folder where there is none."""
 
     @abstractmethod
-    def command(self) -> list[str]:
-        """Its command line."""
+    def command(self, node: int = 0) -> list[str]:
+        """The command line of a node."""
+
+    async def form(self) -> None:  # noqa: B027  most servers have one node and nothing to form
+        """Make one server of its nodes, as far as can be done now; called again until it answers."""
 
     @abstractmethod
     async def answers(self) -> bool:
