@@ -235,8 +235,25 @@ def half_a_gang(story: Story) -> None:
     second = {**PLACE, "member": 1, "devices": []}
     story.task(1, "task.assigned", attempt=1, generation=1, epoch=1, members=[PLACE, second])
     document = {"id": "t1", "members": 2, "resources": {"devices": {"share": 0.3}}}
-    story.task(1, "attempt.desired", attempt=1, wish="run", place=PLACE, specification=document)
+    desired = {"attempt": 1, "wish": "run", "place": PLACE, "specification": document}
+    story.task(1, "attempt.desired", **desired, peers=["n1", "n1"])
+    assert "INV3" not in story.violations()
     story.say(10, "round.completed")
+
+
+def fewer_than_asked(story: Story) -> None:
+    """One member placed and desired of two that were asked for."""
+    story.task(1, "task.assigned", attempt=1, generation=1, epoch=1, members=[PLACE])
+    document = {"id": "t1", "members": 2, "resources": {"devices": {"share": 0.3}}}
+    story.task(1, "attempt.desired", attempt=1, wish="run", place=PLACE, specification=document)
+
+
+def failed_unheard(story: Story) -> None:
+    """An attempt that is said to have failed though its agent said nothing of the kind."""
+    story.assign(1)
+    story.receipt(2, "started", resumed_progress_ms=0)
+    use = {"attempt": 1, "end": "failed", "members": [{"place": PLACE, "ended_as": "failed"}]}
+    story.task(3, "task.requeued", use=use, failure_count=1)
 
 
 def over_the_limit(story: Story) -> None:
@@ -340,9 +357,11 @@ def never_explained(story: Story) -> None:
         (two_at_once, "INV2"),
         (not_proven_free, "INV2"),
         (half_a_gang, "INV3"),
+        (fewer_than_asked, "INV3"),
         (over_the_limit, "INV4"),
         (after_the_end, "INV5"),
         (ended_twice, "INV5"),
+        (failed_unheard, "INV5"),
         (billed_twice, "INV6"),
         (billed_too_long, "INV6"),
         (priced_wrongly, "INV6"),

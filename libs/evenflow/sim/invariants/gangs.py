@@ -28,15 +28,13 @@ class Gangs:
         """An assignment names every member once; soon after, every member is desired."""
         if record.type == EventType.TASK_ASSIGNED and (found := attempt_of(model, record)) is not None:
             if record.id in self._told:
-                return  # the world told it again
+                return  # delivered once more, it binds nobody anew
             self._told[record.id] = None
             task, attempt = found
             numbers = sorted(attempt.members)
             if numbers != list(range(len(record.body.get("members", ())))) or not numbers:
                 yield f"attempt {attempt.number} of {task.shown} has members {numbers}"
-            if record.id not in self._told:  # delivered once more, it binds nobody anew
-                self._told[record.id] = None
-                self._bound[task.shown, attempt.number] = (model.now_ms, {})
+            self._bound[task.shown, attempt.number] = (model.now_ms, {})
         elif record.type == EventType.ATTEMPT_DESIRED and (found := attempt_of(model, record)) is not None:
             task, attempt = found
             yield from self._desired(task, attempt, record)

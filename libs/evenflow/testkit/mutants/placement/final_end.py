@@ -7,7 +7,7 @@ from typing import Any
 
 from evenflow.core.lifecycle.causes import Cause
 from evenflow.core.lifecycle.task import TaskState
-from evenflow.events.contracts.agent import AttemptFailed
+from evenflow.events.contracts.agent import AttemptFailed, AttemptStopped, AttemptSucceeded
 from evenflow.placement.deciding import endings, receipts
 from evenflow.testkit.mutants.replacing import replaced
 
@@ -17,7 +17,7 @@ _on_receipt = receipts.on_receipt
 def _forgetful(draft: Any, received: Any) -> None:
     body = received.body
     row = draft.task(f"{body.tenant}/{body.task}")
-    if row is not None and row.state.terminal and isinstance(body, AttemptFailed):
+    if row is not None and row.state.terminal and isinstance(body, AttemptFailed | AttemptStopped | AttemptSucceeded):
         changed = draft.change(row.key)
         changed.state = TaskState.RUNNING
         endings.end_waiting(draft, changed, TaskState.FAILED, Cause.UNKNOWN)
