@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -117,6 +118,19 @@ def test_an_artifact_is_made_once_and_anew_when_its_pins_change(tree, tmp_path):
     assert len(said) == 4
 
 
+def test_what_old_pins_made_is_not_kept_for_ever(tree, tmp_path):
+    """Proves that the newest three of an artifact stay, that others are left alone."""
+    other = tmp_path / "cache" / "thing-else-0123456789abcdef"
+    other.mkdir(parents=True)
+    made = []
+    for pin in "12345":
+        (tree / "deploy/local/thing/pin").write_text(pin)
+        made.append(obtain(Made(tree), tmp_path / "cache", lambda _: None))
+        os.utime(made[-1], (int(pin), int(pin)))
+    assert [path.exists() for path in made] == [False, False, True, True, True]
+    assert other.exists()
+
+
 def test_a_build_that_was_cut_short_is_not_taken_for_a_whole_one(tree, tmp_path, monkeypatch):
     """Proves that a failed build leaves nothing that the next one would use."""
     monkeypatch.setattr(Made, "works", False)
@@ -172,7 +186,7 @@ def test_a_command_that_cannot_work_says_why_and_ends_with_one(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     assert main(["up"]) == 1
     assert "start this from the top of the source tree" in capsys.readouterr().out
-    assert main(["down"]) == 1
+    assert main(["down"]) == 0
     assert main(["status"]) == 1
 
 

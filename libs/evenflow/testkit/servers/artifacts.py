@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from evenflow.platform.clock import SystemClock
 
 BUILD_S_MAX: Final = 1_800
 LOG_SHOWN_LINES: Final = 15
+#: Of each artifact, made from this many different pins.
+KEPT_COUNT: Final = 3
 
 Say = Callable[[str], None]
 
@@ -83,8 +86,18 @@ def obtain(artifact: Artifact, cache: Path, say: Say) -> Path:
         partial.mkdir()
         artifact.build(partial, log)
         partial.rename(finished)
+        _forget_old(artifact, cache, finished)
         say(f"built {artifact.name} in {(clock.monotonic_ms() - begun_ms) / 1000:.1f} s")
     return finished
+
+
+def _forget_old(artifact: Artifact, cache: Path, newest: Path) -> None:
+    """Remove what older pins made, but for the last few: another checkout may still use those."""
+    named = re.compile(rf"{re.escape(artifact.name)}-[0-9a-f]{{16}}")
+    others = [path for path in cache.iterdir() if named.fullmatch(path.name) and path != newest]
+    others.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for path in others[KEPT_COUNT - 1 :]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def run(command: Sequence[str], log: Path, *, folder: Path, environment: Mapping[str, str] | None = None) -> None:

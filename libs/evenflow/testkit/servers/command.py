@@ -2,7 +2,7 @@
 
 build       fetch and build what is missing, start nothing
 up          build, start and leave running; the addresses are printed and kept in the folder's `environment`
-down        stop what `up` left running; 1 when nothing was
+down        stop what `up` left running, if anything
 status      what runs, its id and memory; 1 when something is down
 
 --folder DIR   data, logs and state (default .cache/local-servers)
@@ -54,7 +54,7 @@ async def down(folder: Path) -> int:
     count = await stop_recorded(folder, SystemClock(), say)
     if not count:
         say(f"nothing of {folder} was up")
-    return 0 if count else 1
+    return 0
 
 
 def status(folder: Path) -> int:
