@@ -15,9 +15,13 @@ KILLS  ?= 8
 SEEDS  ?= 0:200
 FAULTS ?= all
 MINUTES ?=
+PROFILE ?= containers
+FRESH  ?=
 
 # What `make test` runs: everything that needs no server. Files of one test module stay on one worker.
 TESTS  := tests/unit tests/contract tests/scenarios tests/simulation tests/fuzz tests/demo tests/e2e
+# What `make integration` runs: what has a real server to run on.
+SUITES := tests/contract/log tests/contract/stores tests/integration
 PYTEST := $(BIN)/pytest -q
 SPREAD := -n $(JOBS) --dist loadfile
 
@@ -25,8 +29,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration \
-	simulation explore mutants mutants-known fuzz soak e2e bench determinism kills rebuild up down lock clean
+.PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration contract-diff \
+	simulation explore mutants mutants-known fuzz soak e2e bench determinism kills rebuild up down servers lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,8 +89,11 @@ coverage: $(STAMP) ## The tests again, with a report of lines and branches not r
 	@mkdir -p .cache
 	$(PYTEST) $(SPREAD) --cov --cov-report=term $(TESTS)
 
-integration: $(STAMP) ## Run the suites on connected servers (addresses from the environment)
-	$(PYTEST) tests/integration
+integration: $(STAMP) ## Run the contract suites on real servers: named ones, a container engine's, else local processes
+	$(PYTEST) --servers $(SUITES)
+
+contract-diff: $(STAMP) ## Run the contract suites on every backend: the same tests for each, none left out
+	@$(BIN)/python -m evenflow.testkit.servers.contract
 
 simulation: $(STAMP) ## Run the seeded worlds
 	$(PYTEST) $(SPREAD) tests/simulation tests/scenarios
@@ -124,11 +131,20 @@ kills: $(STAMP) ## Kill a writer of the file log at each of its fail points, KIL
 rebuild: $(STAMP) ## Kill the process, delete every view, and compare what the log brings back
 	$(PYTEST) -rP tests/e2e/test_rebuild.py
 
-up: ## Start Kafka, Redis, MongoDB and the object store (needs a container engine)
+ifeq ($(PROFILE),local)
+up: $(STAMP) ## Start the servers in containers, or with PROFILE=local as processes on loopback; FRESH=1 without old data
+	@$(BIN)/python -m evenflow.testkit.servers up $(if $(FRESH),--fresh)
+else
+up:
 	docker compose up --detach --wait
+endif
 
-down: ## Stop them; their data stays in named volumes
-	docker compose down
+down: ## Stop what `make up` started; data stays
+	@if [ -f .cache/local-servers/state.json ]; then $(BIN)/python -m evenflow.testkit.servers down; \
+	else docker compose down; fi
+
+servers: $(STAMP) ## Fetch and build what PROFILE=local needs, once; needs java, mvn, go, cargo and redis-server
+	@$(BIN)/python -m evenflow.testkit.servers build
 
 lock: ## Write requirements.lock anew from pyproject.toml (needs the network)
 	.ci/lock $(PYTHON)

@@ -1,12 +1,14 @@
 """One log of every kind, so that one suite runs on all of them.
 
 The embedded log in memory and in a file are always there. A Kafka cluster joins when EVENFLOW_TEST_KAFKA_URL names
-one (kafka://host:port). What only the embedded log can do (hooks, restarts) asks for `embedded` and says so.
+one (kafka://host:port), and is the only one with --servers. What only the embedded log can do (hooks, restarts) asks
+for `embedded` and says so.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import itertools
 import os
@@ -22,6 +24,7 @@ from evenflow.platform.broker.embedded.clients.producer import EmbeddedProducer
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
 from evenflow.platform.broker.factory import make_log, make_transport
+from evenflow.testkit.servers.plugin import backends
 
 _numbers = itertools.count(1)
 _run = f"{os.getpid():x}"
@@ -183,6 +186,8 @@ class Cluster:
         for client in reversed(self._clients):
             await client.stop()
         await self.transport.close()
+        self._clients.clear()
+        gc.collect()  # aiokafka leaves futures of a fenced producer unread: let them complain here, not after the run
 
 
 class EmbeddedCluster(Cluster):
@@ -217,16 +222,15 @@ def _cluster(url: str) -> Cluster:
     return EmbeddedCluster(url) if url.startswith("embedded:") else Cluster(url)
 
 
-def _backends() -> list[Any]:
-    kafka = os.environ.get("EVENFLOW_TEST_KAFKA_URL")
-    here = [pytest.param("embedded:", id="embedded-memory"), pytest.param("embedded:FOLDER", id="embedded-file")]
-    return [*here, pytest.param(kafka, id="kafka")] if kafka else here
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    here = {"embedded-memory": "embedded:", "embedded-file": "embedded:FOLDER"}
+    backends(metafunc, "cluster", here, {"kafka": "kafka"})
 
 
-@pytest.fixture(params=_backends())
-async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
+@pytest.fixture
+async def cluster(backend_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
     """A log of each kind."""
-    made = _cluster(str(request.param).replace("FOLDER", str(tmp_path)))
+    made = _cluster(backend_url.replace("FOLDER", str(tmp_path)))
     yield made
     await made.close()
 

@@ -1,7 +1,9 @@
 """Every backend of every store port, so that one suite runs on all of them.
 
 Memory, SQLite, the fake Redis and a folder are always there. Real servers join when their URL stands in the
-environment: EVENFLOW_TEST_MONGODB_URL, EVENFLOW_TEST_REDIS_URL, EVENFLOW_TEST_S3_URL.
+environment (EVENFLOW_TEST_MONGODB_URL or MONGODB_URI, EVENFLOW_TEST_REDIS_URL,
+EVENFLOW_TEST_REDIS_CLUSTER_URL, EVENFLOW_TEST_S3_URL), and are the only
+ones with --servers.
 """
 
 from __future__ import annotations
@@ -14,49 +16,43 @@ import pytest
 
 from evenflow.platform.stores.factory import open_documents, open_live, open_objects
 from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
+from evenflow.testkit.servers.plugin import backends
 
 
-def _urls(here: list[str], variable: str) -> list[str]:
-    server = os.environ.get(variable)
-    return [*here, server] if server else here
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    sqlite = {"sqlite": "sqlite::memory:", "sqlite-file": "sqlite://DIR/documents.db"}
+    backends(metafunc, "documents", {"memory": "memory:", **sqlite}, {"mongodb": "documents"})
+    redis = {"redis": "redis", "redis-cluster": "redis-cluster"}
+    backends(metafunc, "live", {"memory": "memory:", "fake": "fake:"}, redis)
+    backends(metafunc, "objects", {"memory": "memory:", "folder": "file://DIR/objects"}, {"s3": "objects"})
 
 
-def _name(url: str) -> str:
-    return url.split("DIR", maxsplit=1)[0].split("//", maxsplit=1)[0].strip(":") + ("-file" if "DIR" in url else "")
-
-
-def _placed(request: pytest.FixtureRequest, folder: Path) -> str:
-    return str(request.param).replace("DIR", str(folder))
-
-
-@pytest.fixture(
-    params=_urls(["memory:", "sqlite::memory:", "sqlite://DIR/documents.db"], "EVENFLOW_TEST_MONGODB_URL"), ids=_name
-)
-async def documents(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Documents]:
+@pytest.fixture
+async def documents(backend_url: str, tmp_path: Path) -> AsyncIterator[Documents]:
     """An empty document store of each kind."""
-    store = open_documents(_placed(request, tmp_path))
+    store = open_documents(backend_url.replace("DIR", str(tmp_path)))
     for collection in ("tasks", "nodes"):
         await store.drop(collection)
     yield store
     await store.close()
 
 
-@pytest.fixture(params=_urls(["memory:", "fake:"], "EVENFLOW_TEST_REDIS_URL"), ids=_name)
-async def live(request: pytest.FixtureRequest) -> AsyncIterator[LiveLoad]:
+@pytest.fixture
+async def live(backend_url: str) -> AsyncIterator[LiveLoad]:
     """An empty live-load store of each kind."""
-    store = open_live(str(request.param))
+    store = open_live(backend_url)
     await store.clear()
     yield store
     await store.close()
 
 
-@pytest.fixture(params=_urls(["memory:", "file://DIR/objects"], "EVENFLOW_TEST_S3_URL"), ids=_name)
-async def objects(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Objects]:
+@pytest.fixture
+async def objects(backend_url: str, tmp_path: Path) -> AsyncIterator[Objects]:
     """An empty object store of each kind; in a bucket, under a prefix that no other test has."""
-    url = _placed(request, tmp_path)
+    url = backend_url.replace("DIR", str(tmp_path))
     if url.startswith("s3:"):
         base, question, options = url.partition("?")
-        url = f"{base.rstrip('/')}/{tmp_path.stat().st_mtime_ns}{question}{options}"
+        url = f"{base.rstrip('/')}/{os.getpid():x}-{tmp_path.stat().st_mtime_ns}{question}{options}"
     store = open_objects(url)
     yield store
     await store.close()

@@ -35,6 +35,14 @@ def test_a_wrong_documents_url_names_the_field_and_never_the_password(url: str) 
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("nodes", ["", "host", "u:secret@host:0", "host:1,", "host:70000/0", "[::1]"])
+def test_a_cluster_whose_nodes_are_no_addresses_is_refused(nodes: str) -> None:
+    """Each node needs its port; the message shows the form and never the password."""
+    with pytest.raises(FieldRefused, match=r"^live: each node of a cluster must be host:port") as caught:
+        open_live(f"redis+cluster://{nodes}")
+    assert "secret" not in str(caught.value)
+
+
 def test_wrong_urls_of_the_other_stores_name_their_field() -> None:
     """The same for live load and objects."""
     with pytest.raises(FieldRefused, match=r"^live: "):

@@ -133,7 +133,7 @@ async def test_a_changed_byte_in_memory_is_found_and_healed_by_the_next_put() ->
     version = await store.put_version("p", b"content", {})
     blob = f"_blobs/{version.sha256[:2]}/{version.sha256}"
     for damaged in (b"cantent", b"conten"):
-        store.damage(blob, damaged)
+        store.lay(blob, damaged)
         with pytest.raises(ValueError, match="does not match its digest"):
             await store.get_version("p")
         with pytest.raises(Damaged):

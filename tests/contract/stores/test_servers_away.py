@@ -39,9 +39,10 @@ async def test_an_absent_mongodb_is_unavailable(monkeypatch: pytest.MonkeyPatch)
     await store.close()
 
 
-async def test_an_absent_redis_is_unavailable() -> None:
+@pytest.mark.parametrize("url", ["redis://:hunter2@127.0.0.1:1/0", "redis+cluster://:hunter2@127.0.0.1:1,127.0.0.1:2"])
+async def test_an_absent_redis_is_unavailable(url: str) -> None:
     """The library's own defaults would take most of a minute."""
-    store = open_live("redis://:hunter2@127.0.0.1:1/0")
+    store = open_live(url)
     await _unavailable(
         lambda: store.put_frame("east", b"", written_ms=1),
         lambda: store.frames(["east"]),

@@ -1,7 +1,7 @@
 """The three stores from their URLs.
 
     documents   memory:   sqlite::memory:   sqlite:///dir/file (absolute)   sqlite:dir/file   mongodb://…   mongodb+srv://…
-    live load   memory:   fake:   redis://…   rediss://…
+    live load   memory:   fake:   redis://…   rediss://…   redis+cluster://host:port,host:port   rediss+cluster://…
     objects     memory:   file:///dir (absolute)   file:dir   s3://bucket/prefix?endpoint=…&region=…
 
 Client libraries are imported where their URL asks for them, so a node agent does not load them. Messages name the
@@ -77,7 +77,11 @@ def open_live(url: str) -> LiveLoad:
         from evenflow.platform.stores.live_redis import open_redis
 
         return open_redis(url)
-    raise _unknown("live", scheme, "fake:, redis://host or memory:")
+    if scheme in ("redis+cluster", "rediss+cluster"):
+        from evenflow.platform.stores.live_redis import open_redis_cluster
+
+        return open_redis_cluster(url)
+    raise _unknown("live", scheme, "fake:, redis://host, redis+cluster://host:port,host:port or memory:")
 
 
 def open_objects(url: str) -> Objects:

@@ -1,4 +1,4 @@
-"""Live load on Redis, real or fake: a hash per site (version, written_ms, frame) and the set of sites.
+"""Live load on Redis, real, fake or a cluster: a hash per site (version, written_ms, frame) and the set of sites.
 
 The script touches one key, so it works on Redis Cluster. Nothing expires by Redis's clock: `written_ms` is the writer's
 argument and readers judge age by it. Only commands of Redis 7.0 are used.
@@ -10,12 +10,13 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
-from redis.asyncio import Redis
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisClusterException, RedisError
 
-from evenflow.core.errors import Unavailable
+from evenflow.core.errors import FieldRefused, Unavailable
 from evenflow.platform.stores import limits
 
 CONNECT_S: Final = 2.0
@@ -34,7 +35,7 @@ _FIELDS: Final = ["version", "written_ms", "frame"]
 class RedisLiveLoad:
     """The LiveLoad port over a `redis.asyncio` client that returns bytes; closes the client it was given."""
 
-    def __init__(self, client: Redis, *, namespace: str = "evenflow") -> None:
+    def __init__(self, client: Redis | RedisCluster, *, namespace: str = "evenflow") -> None:
         self._client = client
         self._prefix = f"{namespace}:load:"
         self._index = f"{namespace}:load-sites"
@@ -104,6 +105,35 @@ def open_redis(url: str) -> RedisLiveLoad:
     return RedisLiveLoad(client)
 
 
+def open_redis_cluster(url: str) -> RedisLiveLoad:
+    """Live load on a Redis Cluster, found through any node of redis+cluster://[user:password@]host:port[,host:port…].
+
+    Every wait is bounded as for one server. Raises FieldRefused when a node is no host:port.
+    """
+    scheme, _, rest = url.partition("://")
+    nodes, slash, tail = rest.partition("/")
+    credentials, at, hosts = nodes.rpartition("@")
+    places = [_place(one) for one in hosts.split(",")]
+    host, port = places[0]
+    client = RedisCluster.from_url(
+        f"{scheme.removesuffix('+cluster')}://{credentials}{at}{host}:{port}{slash}{tail}",
+        startup_nodes=[ClusterNode(host, port) for host, port in places],
+        socket_connect_timeout=CONNECT_S,
+        socket_timeout=ANSWER_S,
+        health_check_interval=15,
+        max_connections=POOL_COUNT_MAX,
+        retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), RETRY_COUNT),
+    )
+    return RedisLiveLoad(client)
+
+
+def _place(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise FieldRefused("live", "each node of a cluster must be host:port, as redis+cluster://a:6379,b:6379")
+    return host, int(port)
+
+
 async def _wait(answer: Any) -> Any:
     """redis-py types one class for both worlds; here every answer is awaitable."""
     return await answer
@@ -113,5 +143,5 @@ async def _wait(answer: Any) -> Any:
 async def _errors() -> AsyncIterator[None]:
     try:
         yield
-    except (RedisError, OSError) as error:
+    except (RedisError, RedisClusterException, OSError) as error:
         raise Unavailable(f"live load store: {type(error).__name__}: {str(error)[:200]}") from error
