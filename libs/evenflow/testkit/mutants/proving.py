@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -54,6 +55,7 @@ def breaks(mutant: Mutant, file: Path) -> bool:
 
 def piece(row: Row, tell: Callable[[str], None]) -> Row:
     """One piece of work for a process of its own: `{"mutant", "seeds": last}` or `{"mutant", "file"}`."""
+    gc.collect()  # what the worlds before left: a worker looks for it hardly ever by itself
     mutant = MUTANTS[row["mutant"]]
     if "file" in row:
         return {"breaks": breaks(mutant, Path(row["file"]))}
