@@ -36,6 +36,12 @@ from evenflow.testkit.mutants.placement.reclaim_check import without_reclaim_che
 from evenflow.testkit.mutants.placement.soft_avoidance import without_soft_avoidance
 from evenflow.testkit.mutants.placement.tombstone import with_early_tombstone
 
+#: Files that take minutes, with the mutants that they are tried against.
+SLOW: Final[dict[str, tuple[str, ...]]] = {
+    "R01-c-thousand-rounds": ("reclaim-check", "exact-quota"),
+    "image-and-tail": ("image-offset",),
+}
+
 MUTANTS: Final[dict[str, Mutant]] = {
     "fence": Mutant(
         "deciders do not fence each other",
