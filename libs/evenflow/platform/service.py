@@ -18,8 +18,8 @@ from evenflow.platform.broker.codec import Received
 from evenflow.platform.broker.dead_letters import retriable
 from evenflow.platform.broker.follower import Follower
 from evenflow.platform.broker.outlet import Outlet
-from evenflow.platform.broker.seat import Seat
 from evenflow.platform.broker.subscriptions.inlet import Inlet
+from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import LOST
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.supervisor import Supervised

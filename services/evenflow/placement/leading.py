@@ -19,7 +19,7 @@ from evenflow.placement.restoring import restore
 from evenflow.placement.rounds import Decided, Engine, Rounds
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.follower import Follower
-from evenflow.platform.broker.seat import Seat
+from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import LOST, STOPPED, UNKNOWN, Transactions
 from evenflow.platform.runtime import Runtime
 

@@ -9,7 +9,7 @@ from evenflow.placement.leading import Leader
 from evenflow.placement.rounds import Engine
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.asgi import Asgi
-from evenflow.platform.broker.seat import Seat
+from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import STOPPED, UNKNOWN
 from evenflow.platform.runtime import Runtime
 

@@ -1,0 +1,193 @@
+"""Every invariant speaks when it is broken: one story per way to break it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.sim.stories import PLACE, Story
+
+from evenflow.sim.observation.record import Seen
+
+
+def over_booked(story: Story) -> None:
+    """A second task beyond the device."""
+    story.assign(1)
+    story.assign(2, "t2", devices=[{"index": 0, "milli": 800}])
+
+
+def two_at_once(story: Story) -> None:
+    """A second attempt beside the first."""
+    story.assign(1)
+    story.assign(2, attempt=2)
+
+
+def not_proven_free(story: Story) -> None:
+    """A second attempt after the first was given up on a reachable node."""
+    story.assign(1)
+    story.task(5, "task.requeued", use={"attempt": 1, "end": "failed"}, failure_count=1)
+    story.assign(6, attempt=2)
+
+
+def half_a_gang(story: Story) -> None:
+    """Two members assigned, one ever desired."""
+    second = {**PLACE, "member": 1, "devices": []}
+    story.task(1, "task.assigned", attempt=1, generation=1, epoch=1, members=[PLACE, second])
+    document = {"id": "t1", "members": 2, "resources": {"devices": {"share": 0.3}}}
+    desired = {"attempt": 1, "wish": "run", "place": PLACE, "specification": document}
+    story.task(1, "attempt.desired", **desired, peers=["n1", "n1"])
+    assert "INV3" not in story.violations()
+    story.say(10, "round.completed")
+
+
+def fewer_than_asked(story: Story) -> None:
+    """One member placed and desired of two that were asked for."""
+    story.task(1, "task.assigned", attempt=1, generation=1, epoch=1, members=[PLACE])
+    document = {"id": "t1", "members": 2, "resources": {"devices": {"share": 0.3}}}
+    story.task(1, "attempt.desired", attempt=1, wish="run", place=PLACE, specification=document)
+
+
+def failed_unheard(story: Story) -> None:
+    """An attempt that is said to have failed though its agent said nothing of the kind."""
+    story.assign(1)
+    story.receipt(2, "started", resumed_progress_ms=0)
+    use = {"attempt": 1, "end": "failed", "members": [{"place": PLACE, "ended_as": "failed"}]}
+    story.task(3, "task.requeued", use=use, failure_count=1)
+
+
+def over_the_limit(story: Story) -> None:
+    """A second task beyond the queue's limit."""
+    story.queue(devices="0.3")
+    story.assign(1)
+    story.assign(2, "t2", node="n2")
+
+
+def after_the_end(story: Story) -> None:
+    """A decision about an ended task."""
+    story.task(1, "task.queued", submitted_ms=5, reasons=[{"reason": "quota"}])
+    story.task(2, "task.ended", end="cancelled", submitted_ms=5)
+    story.task(3, "task.requeued", use={"attempt": 1, "end": "failed"})
+
+
+def ended_twice(story: Story) -> None:
+    """Two ends with different ids."""
+    story.task(2, "task.ended", end="cancelled", submitted_ms=5)
+    story.task(3, "task.ended", end="failed", submitted_ms=5)
+
+
+def billed_twice(story: Story) -> None:
+    """The same entry again."""
+    story.assign(1)
+    charge = {"entry": "e", "kind": "work", "tenant": "default", "task": "t1", "attempt": 1, "member": 0}
+    story.say(50, "charge.recorded", {**charge, "amount_micro": 1, "duration_ms": 5})
+    story.say(51, "charge.recorded", {**charge, "amount_micro": 1, "duration_ms": 5})
+
+
+def billed_too_long(story: Story) -> None:
+    """More time than passed."""
+    story.assign(1)
+    charge = {"entry": "e", "kind": "work", "tenant": "default", "task": "t1", "attempt": 1, "member": 0}
+    story.say(11, "charge.recorded", {**charge, "amount_micro": 1, "duration_ms": 60_000})
+
+
+def priced_wrongly(story: Story) -> None:
+    """An amount that is not use times price."""
+    story.assign(1)
+    usage = {"entry": "e", "kind": "work", "device_milli": 1000, "device_milli_ms": 3_600_000_000}
+    story.say(5, "usage.measured", {**usage, "price_per_hour_micro": 4_000_000})
+    charge = {"entry": "e", "kind": "work", "tenant": "default", "task": "t1", "attempt": 1, "member": 0}
+    story.say(6, "charge.recorded", {**charge, "amount_micro": 4_000_001, "duration_ms": 1})
+
+
+def another_model(story: Story) -> None:
+    """A device that the task's rules forbid."""
+    where = {**PLACE, "devices": [{"index": 0, "milli": 300}]}
+    story.task(1, "task.assigned", attempt=1, generation=1, epoch=1, members=[where])
+    document = {"id": "t1", "resources": {"devices": {"share": 0.3, "models": ["h20"]}}}
+    story.task(1, "attempt.desired", attempt=1, wish="run", place=where, specification=document)
+
+
+def progress_went_back(story: Story) -> None:
+    """A later attempt resumes below an earlier one."""
+    story.assign(1)
+    story.receipt(2, "started", resumed_progress_ms=60_000)
+    story.receipt(3, "failed")
+    story.receipt(3, "reclaimed")
+    story.task(4, "task.requeued", use={"attempt": 1, "end": "failed"}, failure_count=1)
+    story.assign(5, attempt=2)
+    story.receipt(6, "started", attempt=2, resumed_progress_ms=0)
+
+
+def mixed_generations(story: Story) -> None:
+    """A checkpoint that a lost attempt told of after its loss is given to a later one."""
+    story.assign(1)
+    story.task(4, "task.requeued", use={"attempt": 1, "end": "lost"}, failure_count=0)
+    saved = {"checkpoint": 3, "generation": 1, "progress_ms": 90_000}
+    story.task(5, "checkpoint.verified", **saved)
+    story.task(6, "task.assigned", attempt=2, generation=2, epoch=1, members=[{**PLACE, "node": "n2"}], resume=[saved])
+
+
+def other_peers(story: Story) -> None:
+    """A member of a gang is told of other nodes than its peers are on."""
+    second = {**PLACE, "member": 1, "node": "n2"}
+    story.task(1, "task.assigned", attempt=1, generation=1, epoch=1, members=[PLACE, second])
+    document = {"id": "t1", "members": 2, "resources": {"devices": {"share": 0.3}}}
+    desired = {"attempt": 1, "wish": "run", "place": PLACE, "specification": document}
+    story.task(1, "attempt.desired", **desired, peers=["n1", "n3"])
+
+
+def parked_without_a_word(story: Story) -> None:
+    """A dead letter that says neither where it was nor why it is one."""
+    record = Seen(1000, "evenflow.tasks.v1.dlq", 0, 0, b"k", b"{}", (("ce_type", b"record.parked"),))
+    story.model.apply(record)
+    story.guardian.after(story.model, record)
+
+
+def never_explained(story: Story) -> None:
+    """A waiting task without a reason."""
+    story.task(1, "task.queued", reasons=[])
+    story.say(10, "round.completed")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "invariant"),
+    [
+        (over_booked, "INV1"),
+        (two_at_once, "INV2"),
+        (not_proven_free, "INV2"),
+        (half_a_gang, "INV3"),
+        (fewer_than_asked, "INV3"),
+        (over_the_limit, "INV4"),
+        (after_the_end, "INV5"),
+        (ended_twice, "INV5"),
+        (failed_unheard, "INV5"),
+        (billed_twice, "INV6"),
+        (billed_too_long, "INV6"),
+        (priced_wrongly, "INV6"),
+        (another_model, "INV7"),
+        (progress_went_back, "INV8"),
+        (mixed_generations, "INV8"),
+        (other_peers, "INV3"),
+        (parked_without_a_word, "INV9"),
+        (never_explained, "INV9"),
+    ],
+)
+def test_each_invariant_speaks_when_it_is_broken(spoil: Any, invariant: str) -> None:
+    """One story per way to break it."""
+    story = Story()
+    story.node()
+    story.node("n2")
+    spoil(story)
+    assert invariant in story.violations()
+
+
+def test_a_run_that_does_not_end_breaks_progress() -> None:
+    """After settle a satisfiable task that still waits is a violation, a hopeless one is not."""
+    story = Story()
+    story.node()
+    story.task(1, "task.queued", "t1", reasons=[{"reason": "quota"}])
+    story.task(1, "task.queued", "t2", reasons=[{"reason": "never-fits"}])
+    story.guardian.finish(story.model, settled=True)
+    texts = [violation.text for violation in story.guardian.violations if violation.invariant == "INV8"]
+    assert len(texts) == 1
+    assert texts[0].startswith("t1 ")
