@@ -25,7 +25,7 @@ from evenflow.testkit.servers.kinds.redis import RedisCluster, RedisServer
 from evenflow.testkit.servers.kinds.server import Server
 from evenflow.testkit.servers.process import Running, free_ports, is_free, spawn, stop
 
-READY_S: Final = 60.0
+READY_S: Final = 180.0
 STOP_S: Final = 15.0
 LOOK_S: Final = 0.02
 SERVERS: Final[tuple[type[Server], ...]] = (Kafka, RedisServer, RedisCluster, DocumentServer, ObjectServer)
