@@ -15,7 +15,7 @@ from typing import Any, Final
 #: Values made and not freed between two looks at the young: about 5 ms.
 YOUNG: Final = 20_000
 #: Values set aside before the first full pass.
-FULL_PASS_MIN: Final = 8_000_000
+FULL_PASS_MIN: Final = 4_000_000
 #: The older generations stay empty, since survivors are set aside.
 NEVER: Final = 1_000_000
 

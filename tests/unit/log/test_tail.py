@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,3 +43,24 @@ def test_single_records_can_be_taken_out():
     assert [record.offset for record in tail.all()] == [2, 5, 6, 7, 8]
     tail.extend([LogRecord("t", 0, 10, 0, None, b"")])
     assert [record.offset for record in tail.slice(7, 11, 10)] == [7, 8, 10]
+
+
+def test_what_was_cut_is_let_go_however_short_the_tail():
+    """Found: every partition held up to 64 records that had left the cache, and there are hundreds of partitions."""
+    kept = []
+
+    class Record(LogRecord):
+        __slots__ = ("__weakref__",)
+
+    tail = Tail()
+    for offset in range(10):
+        record = Record("t", 0, offset, 0, None, b"")
+        kept.append(weakref.ref(record))
+        tail.extend([record])
+    del record
+    tail.cut_before(4)
+    assert sum(one() is not None for one in kept) == 10  # four of them dead
+    tail.cut_before(5)
+    assert [one() is not None for one in kept] == [False] * 5 + [True] * 5
+    tail.cut_before(10)
+    assert sum(one() is not None for one in kept) == 0

@@ -16,7 +16,8 @@ _offset = attrgetter("offset")
 class Tail:
     """A list that grows at its end and is cut at its front.
 
-    Cut records leave their places for a while, so that cutting costs one step a record over time.
+    Cut records leave their places for a while, so that cutting costs one step a record over time; never more of them
+    are held than living ones, so that many quiet partitions do not add up.
     """
 
     __slots__ = ("_head", "_records")
@@ -61,7 +62,7 @@ class Tail:
     def cut(self, count: int) -> None:
         """Let go of the `count` oldest records."""
         self._head = min(self._head + count, len(self._records))
-        if self._head > 64 and self._head * 2 > len(self._records):
+        if self._head * 2 >= len(self._records):
             del self._records[: self._head]
             self._head = 0
 
