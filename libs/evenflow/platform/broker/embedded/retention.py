@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenflow.platform.broker.embedded.clients.giving_way import give_way
-from evenflow.platform.broker.embedded.records import DATA, LogRecord
+from evenflow.platform.broker.embedded.records import DATA
 from evenflow.platform.broker.embedded.storage.port import Change, StoredPartition
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Retention:
         dirty = end - max(before.end, partition.start)
         if not tombstone_due and (dirty <= 0 or dirty < partition.rules.dirty_ratio * (dirty + before.kept_count)):
             return 0
-        newest: dict[bytes, LogRecord] = {}
+        newest: dict[bytes, tuple[int, bool]] = {}  # offset, tombstone: never the records, which may be many
         superseded: list[int] = []
         position = partition.start
         while position < end:
@@ -156,14 +156,14 @@ class Retention:
                     superseded.append(record.offset)
                     continue
                 if record.key in newest:
-                    superseded.append(newest[record.key].offset)
-                newest[record.key] = record
+                    superseded.append(newest[record.key][0])
+                newest[record.key] = (record.offset, record.value is None)
             position = records[-1].offset + 1
             await give_way()
         due_ms = {
-            record.offset: before.due_ms.get(record.offset, now_ms + partition.rules.tombstone_ms)
-            for record in newest.values()
-            if record.value is None
+            offset: before.due_ms.get(offset, now_ms + partition.rules.tombstone_ms)
+            for offset, is_tombstone in newest.values()
+            if is_tombstone
         }
         gone = [offset for offset, at_ms in due_ms.items() if at_ms <= now_ms]
         superseded += gone
