@@ -152,7 +152,7 @@ async def test_a_folder_holds_one_set(servers: LocalServers, tmp_path: Path, pyt
 
 async def test_a_server_that_ends_while_starting_says_why(servers: LocalServers, monkeypatch) -> None:
     """Proves that the end of its own log is in the error, and that what had started beside it is stopped."""
-    monkeypatch.setattr(local.RedisServer, "command", lambda self: [self.program(), "--no-such-setting", "1"])
+    monkeypatch.setattr(local.RedisServer, "command", lambda self, _node: [self.program(), "--no-such-setting", "1"])
     with pytest.raises(Unavailable, match=r"Redis ended while starting[\s\S]*no-such-setting"):
         await servers.start(["objects", "redis"])
     assert servers.running == {}
