@@ -92,15 +92,22 @@ class RedisLiveLoad:
         await self._client.aclose()
 
 
+def _bounds() -> dict[str, Any]:
+    """Bounds of every wait: the library's own defaults retry for most of a minute."""
+    return {
+        "socket_connect_timeout": CONNECT_S,
+        "socket_timeout": ANSWER_S,
+        "health_check_interval": 15,
+        "max_connections": POOL_COUNT_MAX,
+        "retry": Retry(ExponentialBackoff(cap=0.2, base=0.02), RETRY_COUNT),
+    }
+
+
 def open_redis(url: str) -> RedisLiveLoad:
-    """Live load on a server. Every wait is bounded; the library's own defaults retry for most of a minute."""
+    """Live load on a server."""
     client = Redis.from_url(
         url,
-        socket_connect_timeout=CONNECT_S,
-        socket_timeout=ANSWER_S,
-        health_check_interval=15,
-        max_connections=POOL_COUNT_MAX,
-        retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), RETRY_COUNT),
+        **_bounds(),
     )
     return RedisLiveLoad(client)
 
@@ -108,7 +115,7 @@ def open_redis(url: str) -> RedisLiveLoad:
 def open_redis_cluster(url: str) -> RedisLiveLoad:
     """Live load on a Redis Cluster, found through any node of redis+cluster://[user:password@]host:port[,host:port…].
 
-    Every wait is bounded as for one server. Raises FieldRefused when a node is no host:port.
+    Raises FieldRefused when a node is no host:port.
     """
     scheme, _, rest = url.partition("://")
     nodes, slash, tail = rest.partition("/")
@@ -118,11 +125,7 @@ def open_redis_cluster(url: str) -> RedisLiveLoad:
     client = RedisCluster.from_url(
         f"{scheme.removesuffix('+cluster')}://{credentials}{at}{host}:{port}{slash}{tail}",
         startup_nodes=[ClusterNode(host, port) for host, port in places],
-        socket_connect_timeout=CONNECT_S,
-        socket_timeout=ANSWER_S,
-        health_check_interval=15,
-        max_connections=POOL_COUNT_MAX,
-        retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), RETRY_COUNT),
+        **_bounds(),
     )
     return RedisLiveLoad(client)
 

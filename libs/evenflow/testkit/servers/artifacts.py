@@ -100,6 +100,20 @@ def _forget_old(artifact: Artifact, cache: Path, newest: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+class GoProgram(Artifact):
+    """One program of a Go module; `go.sum` pins the module and all it needs. `package` is where its main stands."""
+
+    programs = ("go",)
+    install = "install a Go toolchain at least as new as go.mod in the program's folder under deploy says"
+    package: str
+    program: str
+
+    def build(self, into: Path, log: Path) -> None:
+        """Build with the module files as they stand; Go refuses what has another checksum."""
+        command = ["go", "build", "-mod=readonly", "-trimpath", "-o", str(into / self.program), self.package]
+        run(command, log, folder=self.pins, environment={"CGO_ENABLED": "0"})
+
+
 def run(command: Sequence[str], log: Path, *, folder: Path, environment: Mapping[str, str] | None = None) -> None:
     """Run a builder to its end, its output in the log. Raises Unavailable with the log's end when it fails."""
     with log.open("ab") as output:

@@ -7,29 +7,23 @@ from pathlib import Path
 from typing import Final
 
 from evenflow.core.errors import Refused
-from evenflow.testkit.servers.artifacts import Artifact, Say, obtain, run
+from evenflow.testkit.servers.artifacts import GoProgram, Say, obtain
 
 CHECK_S_MAX: Final = 60
 
 
-class ComposeCheck(Artifact):
-    """The specification's reference reader as a program; go.sum pins it and all it needs."""
+class ComposeCheck(GoProgram):
+    """The specification's reference reader as a program."""
 
     name = "compose"
     material = "docker/compose"
-    programs = ("go",)
-    install = "install a Go toolchain at least as new as deploy/docker/compose/go.mod says"
-
-    def build(self, into: Path, log: Path) -> None:
-        """Build with the module files as they stand."""
-        package = "github.com/compose-spec/compose-go/v2/cmd"
-        command = ["go", "build", "-mod=readonly", "-trimpath", "-o", str(into / "compose-check"), package]
-        run(command, log, folder=self.pins, environment={"CGO_ENABLED": "0"})
+    package = "github.com/compose-spec/compose-go/v2/cmd"
+    program = "compose-check"
 
 
 def check_compose(file: Path, root: Path, cache: Path, say: Say) -> None:
     """Read the file by the specification's schema. Raises Refused with the reader's own words."""
-    program = obtain(ComposeCheck(root), cache, say) / "compose-check"
+    program = obtain(ComposeCheck(root), cache, say) / ComposeCheck.program
     ended = subprocess.run(  # noqa: S603  the program built above
         [program, file], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=CHECK_S_MAX, check=False,
         cwd=root, env={"PATH": "", "HOME": str(root)},

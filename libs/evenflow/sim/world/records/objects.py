@@ -37,9 +37,8 @@ class WatchedObjects(MemoryObjects):
         try:
             await super()._write(path, data, create=create)
         except Unavailable:
-            if self.contents(path).get(path) != data:
-                raise
-            self._written[path] = None  # done, though its answer was lost
+            if self.contents(path).get(path) == data:  # done, though its answer was lost
+                self._written[path] = None
             raise
         self._written[path] = None
 

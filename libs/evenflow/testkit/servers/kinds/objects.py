@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from evenflow.testkit.servers.artifacts import Artifact, Say, obtain, run
+from evenflow.testkit.servers.artifacts import GoProgram, Say, obtain
 from evenflow.testkit.servers.kinds.server import Server, ask
 from evenflow.testkit.servers.process import LOOPBACK
 
@@ -18,19 +18,13 @@ SECRET_KEY: Final = "evenflow-on-loopback"  # noqa: S105  as above
 HEALTH: Final = "/health"
 
 
-class Versitygw(Artifact):
-    """The server from its module; go.sum pins it and all it needs."""
+class Versitygw(GoProgram):
+    """The server from its module."""
 
     name = "objects"
     material = "local/objects"
-    programs = ("go",)
-    install = "install a Go toolchain at least as new as deploy/local/objects/go.mod says"
-
-    def build(self, into: Path, log: Path) -> None:
-        """Build with the module files as they stand; Go refuses what has another checksum."""
-        package = "github.com/versity/versitygw/cmd/versitygw"
-        command = ["go", "build", "-mod=readonly", "-trimpath", "-o", str(into / "versitygw"), package]
-        run(command, log, folder=self.pins, environment={"CGO_ENABLED": "0"})
+    package = "github.com/versity/versitygw/cmd/versitygw"
+    program = "versitygw"
 
 
 class ObjectServer(Server):
@@ -42,7 +36,7 @@ class ObjectServer(Server):
 
     def obtain(self, say: Say) -> None:
         """The built server."""
-        self.program = obtain(Versitygw(self.root), self.cache, say) / "versitygw"
+        self.program = obtain(Versitygw(self.root), self.cache, say) / Versitygw.program
 
     def prepare(self) -> None:
         """The bucket, and folders for versions and accounts."""
