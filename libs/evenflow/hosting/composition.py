@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -20,17 +19,20 @@ PATIENCE: Final = Patience(stop_s=4.0)
 
 
 class Composition:
-    """A process: add services, then `start` and `stop`, or `run` until an event is set.
+    """A process: add services, then `start` and `stop`; or let its supervisor run until an event is set.
 
     HTTP is listed first, so that it is the last to stop: what streams are open are ended by their services.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, *, ended_is_final: bool = False) -> None:
         self.surroundings = surroundings
-        self.supervisor = Supervisor(surroundings.clock, surroundings.logger("host"), PATIENCE)
+        self.supervisor = Supervisor(
+            surroundings.clock, surroundings.logger("host"), PATIENCE, ended_is_final=ended_is_final
+        )
         self.doors = {name: Current(name) for name in DOORS}
         self.running: dict[str, Service] = {}
         self.servers: dict[str, HttpServer] = {}
+        self._names: list[str] = []
         if (log := surroundings.log) is not None:
             stores, clock, logger = surroundings.stores, surroundings.clock, surroundings.logger("log-upkeep")
             self.supervisor.add("log-upkeep", lambda: LogUpkeep(log, stores.objects, clock, logger))
@@ -50,6 +52,7 @@ class Composition:
         """Run a service of the registry. Raises FieldRefused for an unknown name."""
         kind = kind_named(name)
         chosen = settings if settings is not None else kind.settings()
+        self._names.append(name)
         self.supervisor.add(name, lambda: self._made(kind, chosen))
 
     def add_services(self, settings: Mapping[str, Any], leave_out: Iterable[str] = ()) -> None:
@@ -76,13 +79,18 @@ class Composition:
         await self.supervisor.stop()
         await self.surroundings.close()
 
-    async def run(self, until: asyncio.Event) -> None:
-        """Start, serve until the event is set, stop."""
-        try:
-            await self.surroundings.provision()
-            await self.supervisor.run(until)
-        finally:
-            await self.surroundings.close()
+    def services(self) -> dict[str, str]:
+        """How each service of the process does: starting, serving, standby, leading."""
+        return {name: _state(self.running.get(name)) for name in self._names}
+
+
+def _state(service: Any) -> str:
+    if service is None or not service.ready:
+        return "starting"
+    alone = getattr(service, "alone", None)
+    if alone is None:
+        return "serving"
+    return "leading" if alone else "standby"
 
 
 def kind_named(name: str) -> ServiceKind:

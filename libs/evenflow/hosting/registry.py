@@ -27,23 +27,27 @@ from evenflow.platform.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class ServiceKind:
-    """One kind of service. `build` takes the runtime and an instance of `settings`."""
+    """One kind of service. `build` takes the runtime and an instance of `settings`.
+
+    `operations_port` is where a process of its own answers those who keep it running, unless told otherwise.
+    """
 
     name: str
     settings: type[Settings]
     build: Callable[[Runtime, Any], Service]
+    operations_port: int
 
 
 #: In the order of their start.
 SERVICES: Final[dict[str, ServiceKind]] = {
     kind.name: kind
     for kind in (
-        ServiceKind("inventory", InventorySettings, build_inventory),
-        ServiceKind("link-probe", LinkProbeSettings, build_link_probe),
-        ServiceKind("placement", PlacementSettings, build_placement),
-        ServiceKind("billing", BillingSettings, build_billing),
-        ServiceKind("checkpoint", CheckpointSettings, build_checkpoint),
-        ServiceKind("gateway", GatewaySettings, build_gateway),
-        ServiceKind("console", ConsoleSettings, build_console),
+        ServiceKind("inventory", InventorySettings, build_inventory, 7081),
+        ServiceKind("link-probe", LinkProbeSettings, build_link_probe, 7082),
+        ServiceKind("placement", PlacementSettings, build_placement, 7083),
+        ServiceKind("billing", BillingSettings, build_billing, 7084),
+        ServiceKind("checkpoint", CheckpointSettings, build_checkpoint, 7085),
+        ServiceKind("gateway", GatewaySettings, build_gateway, 7086),
+        ServiceKind("console", ConsoleSettings, build_console, 7087),
     )
 }

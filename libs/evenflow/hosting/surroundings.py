@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -15,7 +16,9 @@ from evenflow.platform.broker.factory import CACHE_BYTES, make_transport
 from evenflow.platform.broker.factory import make_log as make_embedded_log
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids, RandomIds, SystemClock, system_random
+from evenflow.platform.fail_points import FailPoint, no_fail_point
 from evenflow.platform.observability.logs import Level, Write, make_log, stderr_line
+from evenflow.platform.observability.metrics import Metrics
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.settings import Settings
 from evenflow.platform.stores.factory import Stores, open_stores
@@ -28,7 +31,8 @@ class HostSettings(Settings):
     """Where the log and the stores are, and how much is logged. EVENFLOW_HOST_LOG and so on in the environment.
 
     `wire` is the form in which services write bodies; they read either. `log_cache_bytes` of a durable embedded log's
-    newest records stay in memory.
+    newest records stay in memory. `operations_port` of a process of its own answers /health, /ready and /metrics:
+    absent = the service's usual one, 0 = any that is free (the first line of its log says which).
     """
 
     log: str = Field(default="embedded:", max_length=2_000)
@@ -36,11 +40,12 @@ class HostSettings(Settings):
     live: str = Field(default="fake:", max_length=2_000)
     objects: str = Field(default="memory:", max_length=2_000)
     log_cache_bytes: int = Field(default=CACHE_BYTES, ge=1_048_576, le=68_719_476_736)
-    level: Level = "warning"
+    level: Level = "info"
     wire: Literal["json", "avro"] = "json"
     address: str = Field(default="127.0.0.1", max_length=255)
     console_port: int = Field(default=7070, ge=0, le=65_535)
     gateway_port: int = Field(default=7071, ge=0, le=65_535)
+    operations_port: int | None = Field(default=None, ge=0, le=65_535)
 
 
 def in_folder(folder: Path, settings: HostSettings) -> HostSettings:
@@ -64,6 +69,8 @@ class Surroundings:
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or RandomIds(self.clock)
         self._write = write
+        self.metrics: Callable[[], Metrics] = Metrics
+        self.point: FailPoint = no_fail_point
         self.log: EmbeddedLog | None = None
         if settings.log.startswith("embedded:"):
             self.log = make_embedded_log(settings.log, clock=self.clock, cache_bytes=settings.log_cache_bytes)
@@ -90,11 +97,23 @@ class Surroundings:
             objects=self.stores.objects,
             log=self.logger(name, instance),
             wire=make_wire(self.settings.wire),
+            metrics=self.metrics(),
+            point=self.point,
         )
 
-    def logger(self, name: str, instance: str = "") -> object:
+    def logger(self, name: str, instance: str = "") -> Any:
         """A logger with a name."""
         return make_log(service=name, instance=instance, clock=self.clock, level=self.settings.level, write=self._write)
+
+    def servers(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        """How to ask each server whether it is there: the topics are made on the way, nothing else is written."""
+        stores = self.stores
+        return {
+            "log": self.provision,
+            "documents": lambda: stores.documents.get("reached", "reached"),
+            "live": stores.live.sites,
+            "objects": lambda: stores.objects.paths("reached/"),
+        }
 
     async def provision(self) -> None:
         """Create the topics that are missing."""

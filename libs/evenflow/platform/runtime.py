@@ -14,6 +14,7 @@ from evenflow.platform.broker.codec import JSON, Wire
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids
 from evenflow.platform.fail_points import FailPoint, no_fail_point
+from evenflow.platform.observability.metrics import Metrics
 from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
 
 
@@ -24,7 +25,7 @@ class Runtime:
     `name` is the service's name, `instance` tells its copies and restarts apart. `point` is awaited at named fail
     points (before and after each commit, publish and store write); production's does nothing.
     `wire` is how this process writes bodies; it reads whatever comes. `lean` hands records to handlers without
-    FastStream's stack, for simulations of many hours.
+    FastStream's stack, for simulations of many hours. `metrics` are off unless the host collects them.
     """
 
     name: str
@@ -40,3 +41,4 @@ class Runtime:
     point: FailPoint = field(default=no_fail_point)
     wire: Wire = field(default=JSON)
     lean: bool = False
+    metrics: Metrics = field(default_factory=Metrics)

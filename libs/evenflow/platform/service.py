@@ -21,6 +21,7 @@ from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.broker.subscriptions.inlet import Inlet
 from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import LOST
+from evenflow.platform.observability.signals import STEP, STEPS
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.supervisor import Supervised
 
@@ -88,6 +89,11 @@ class EventService:
         """
         self._seat = Seat(self.runtime, "seat", session_timeout_ms, self._seat_lost)
 
+    @property
+    def alone(self) -> bool | None:
+        """Whether this copy works while others stand by; None for a service of which every copy works."""
+        return None if self._seat is None else self._seat.held.is_set() and not self._seat.lost
+
     def _seat_lost(self) -> None:
         self.end(Ended(f"another copy of {self.name} works now", exit_code=LOST))
 
@@ -153,9 +159,11 @@ class EventService:
             self._ended.set_exception(error)
 
     async def _repeat(self, step: Step) -> None:
-        clock = self.runtime.clock
+        clock, metrics = self.runtime.clock, self.runtime.metrics
         while True:
             await clock.sleep(step.period_ms / 1000)
+            began_ms = clock.monotonic_ms()
+            outcome = "done"
             try:
                 await step.call()
             except Ended as error:
@@ -164,3 +172,6 @@ class EventService:
             except Exception as error:  # noqa: BLE001  one failed step must not end the service; the next one tries again
                 level = self.runtime.log.warning if retriable(error) else self.runtime.log.error
                 level("step failed", step=step.name, problem=f"{type(error).__name__}: {error}")
+                outcome = "failed"
+            metrics.of(STEPS).record(1, step=step.name, outcome=outcome)
+            metrics.of(STEP).record(clock.monotonic_ms() - began_ms, step=step.name)

@@ -72,17 +72,21 @@ class _Kept:
 class Supervisor:
     """Add services in the order in which they depend on each other, start, wait, stop.
 
-    `exits` keeps the last hundred ends, for a status page and for tests.
+    `exits` keeps the last hundred ends, for a status page and for tests. With `ended_is_final` a service that says
+    Ended is not started again: its process ends with that code, and whoever runs processes starts another.
     """
 
-    def __init__(self, clock: Clock, log: Any, patience: Patience = DEFAULT_PATIENCE) -> None:
+    def __init__(
+        self, clock: Clock, log: Any, patience: Patience = DEFAULT_PATIENCE, *, ended_is_final: bool = False
+    ) -> None:
         self._clock = clock
         self._log = log
         self._patience = patience
         self._kept: list[_Kept] = []
         self._stopping = False
         self._over = asyncio.Event()
-        self._refused: Refused | None = None
+        self._ended_is_final = ended_is_final
+        self._final: Refused | Ended | None = None
         self.exits: deque[Exit] = deque(maxlen=EXITS_KEPT)
 
     def add(self, name: str, make: Callable[[], Supervised]) -> None:
@@ -94,23 +98,23 @@ class Supervisor:
     async def start(self) -> None:
         """Start all in order, each after the one before serves.
 
-        An error at start is tried again after a pause, since a server may not be up yet. Refused is final: what was
-        started is stopped and Refused raised.
+        An error at start is tried again after a pause, since a server may not be up yet. Refused is final, and Ended
+        where it was said to be: what was started is stopped and the error raised.
         """
         for kept in self._kept:
             kept.task = asyncio.create_task(self._keep(kept), name=f"supervise {kept.name}")
             await self._done_before(kept.task, kept.serves.wait())
-            if self._refused is not None:
+            if self._final is not None:
                 await self.stop()
-                raise self._refused
+                raise self._final
             if self._stopping:
                 return
 
     async def wait(self) -> None:
-        """Return when all were stopped; raise Refused when one refuses to start again."""
+        """Return when all were stopped; raise Refused when one refuses to start again, or a final Ended."""
         await self._over.wait()
-        if self._refused is not None:
-            raise self._refused
+        if self._final is not None:
+            raise self._final
 
     async def stop(self) -> None:
         """Stop all in reverse order, each within `stop_s`, then cut off. A second call waits for nothing."""
@@ -125,7 +129,7 @@ class Supervisor:
         self._over.set()
 
     async def run(self, until: asyncio.Event) -> None:
-        """Start, serve until the event is set, stop. Raises Refused as `start` and `wait` do."""
+        """Start, serve until the event is set, stop. Raises what `start` and `wait` do."""
         await self.start()
         try:
             over = asyncio.create_task(self.wait())
@@ -144,8 +148,9 @@ class Supervisor:
             if ended is None:
                 return
             self.exits.append(ended)
-            if self._refused is not None:
-                self._log.error("service refused to start", service_name=kept.name, reason=ended.reason)
+            if self._final is not None:
+                event = "service ended for good" if isinstance(self._final, Ended) else "service refused to start"
+                self._log.error(event, service_name=kept.name, exit_code=ended.code, reason=ended.reason)
                 self._over.set()
                 return
             if self._clock.monotonic_ms() - began_ms >= self._patience.quiet_s * 1000:
@@ -163,7 +168,7 @@ class Supervisor:
         try:
             service = kept.make()
         except Exception as error:  # noqa: BLE001  whatever one service raises, the others go on
-            self._refused = error if isinstance(error, Refused) else None
+            self._final = self._finally(error)
             return self._exit(kept, error)
         work: asyncio.Task[None] = asyncio.create_task(service.start(), name=f"start {kept.name}")
         try:
@@ -172,14 +177,16 @@ class Supervisor:
                 return None if kept.stopping.is_set() else self._exit(kept, late)
             failure = _failure(work)
             if failure is not None:
-                self._refused = failure if isinstance(failure, Refused) else None
+                self._final = self._finally(failure)
                 return self._exit(kept, failure)
             self._log.info("service serves", service_name=kept.name)
             kept.serves.set()
             work = asyncio.create_task(service.wait(), name=f"wait {kept.name}")
             if not await self._done_before(work, kept.stopping.wait()):
                 return None
-            return self._exit(kept, _failure(work))
+            failure = _failure(work)
+            self._final = failure if self._ended_is_final and isinstance(failure, Ended) else None
+            return self._exit(kept, failure)
         finally:
             await self._cancel(work)
             await self._let_go(kept, service)
@@ -214,6 +221,12 @@ class Supervisor:
             await self._done_before(task, self._clock.sleep(CANCEL_S))
         if task.done():
             _failure(task)
+
+    def _finally(self, failure: BaseException) -> Refused | Ended | None:
+        """What a failed start leaves no way back from."""
+        if isinstance(failure, Refused):
+            return failure
+        return failure if self._ended_is_final and isinstance(failure, Ended) else None
 
     def _exit(self, kept: _Kept, error: BaseException | None) -> Exit:
         code = error.exit_code if isinstance(error, Ended) else EXIT_DONE if error is None else EXIT_ERROR

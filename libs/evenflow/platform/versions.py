@@ -1,8 +1,9 @@
-"""Which agents may join: the same major version, and at most two minor versions behind."""
+"""This installation's version, and which agents may join: the same major version, at most two minor ones behind."""
 
 from __future__ import annotations
 
 import re
+from importlib import metadata
 from typing import Final, NamedTuple
 
 from evenflow.core.errors import FieldRefused
@@ -19,6 +20,14 @@ class Version(NamedTuple):
 
     major: int
     minor: int
+
+
+def installed() -> str:
+    """The installed version of the distribution."""
+    try:
+        return metadata.version("evenflow")
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def parse_version(text: str) -> Version:

@@ -21,6 +21,7 @@ from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.follower import Follower
 from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import LOST, STOPPED, UNKNOWN, Transactions
+from evenflow.platform.observability.signals import ASSIGNED, COMMITTING, LEADING, ROUNDS, WAITING
 from evenflow.platform.runtime import Runtime
 
 #: Most time to leave the inputs in order.
@@ -89,6 +90,7 @@ class Leader:
                 await self._round()
         finally:
             self.leading = False
+            self._runtime.metrics.of(LEADING).record(0, pool=self._settings.pool)
             await self._close()
 
     # --- taking over --------------------------------------------------------------------------------------------------
@@ -112,6 +114,7 @@ class Leader:
         self._image_due_ms = now_ms + settings.snapshot_period_ms
         self._again = True
         self.leading = True
+        runtime.metrics.of(LEADING).record(1, pool=settings.pool)
         runtime.log.info("leading", pool=settings.pool, epoch=self.epoch, tasks=len(self.model.tasks))
 
     # --- rounds -------------------------------------------------------------------------------------------------------
@@ -189,14 +192,35 @@ class Leader:
     async def _write(self, decided: Decided) -> None:
         """Commit, then let memory follow by the same function as in the restore."""
         draft = decided.draft
+        began_ms = self._runtime.clock.monotonic_ms()
         offsets = await self._transactions.write(draft.round, decided.records, decided.partitions)
         self._state_end = offsets[-1]
         self.rounds.take(decided)
+        self._tell(decided, self._runtime.clock.monotonic_ms() - began_ms)
         for note in draft.notes:
             fields = dict(note)
             self._runtime.log.warning(fields.pop("text"), **fields)
         if self._shown is None or self._shown.done():
             self._shown = asyncio.get_running_loop().create_task(self._inputs.show(decided.pool.offsets))
+
+    def _tell(self, decided: Decided, commit_ms: int) -> None:
+        """One line and the figures of a round that is committed."""
+        pool, metrics, placed = self._settings.pool, self._runtime.metrics, decided.draft.counts.assigned
+        metrics.of(ROUNDS).record(1, pool=pool)
+        metrics.of(COMMITTING).record(commit_ms, pool=pool)
+        metrics.of(ASSIGNED).record(placed, pool=pool)
+        metrics.of(WAITING).record(len(self.model.waiting), pool=pool)
+        self._runtime.log.info(
+            "round committed",
+            pool=pool,
+            epoch=self.epoch,
+            round=decided.draft.round,
+            inputs=len(decided.inputs),
+            placed=placed,
+            waiting=len(self.model.waiting),
+            records=len(decided.records),
+            commit_ms=commit_ms,
+        )
 
     # --- images -------------------------------------------------------------------------------------------------------
 

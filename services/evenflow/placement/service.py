@@ -37,6 +37,11 @@ class PlacementService:
         """Whether this process decides now."""
         return self.leader is not None and self.leader.leading
 
+    @property
+    def alone(self) -> bool:
+        """The same, as of every service of which one copy works."""
+        return self.leading
+
     async def start(self) -> None:
         """Join as a standby; taking over goes on in the background."""
         loop = asyncio.get_running_loop()

@@ -6,7 +6,8 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from evenflow.platform.observability import metrics
+from evenflow.platform.observability import metrics, signals
+from evenflow.platform.observability.signals import Signal
 
 
 def _collected(reader: InMemoryMetricReader) -> dict[str, dict[tuple[object, ...], object]]:
@@ -25,7 +26,9 @@ def test_counts_levels_and_spreads_are_kept_by_label() -> None:
     """A counter adds, a gauge sets, a histogram sums."""
     reader = InMemoryMetricReader()
     made = metrics.Metrics(MeterProvider([reader], shutdown_on_exit=False).get_meter("evenflow"))
-    count, level, spread = made.counter("placed_count", "pool"), made.gauge("waiting_count"), made.histogram("round_ms")
+    count = made.of(Signal("counter", "placed_count", ("pool",), "placed"))
+    level = made.of(Signal("gauge", "waiting_count", (), "waiting"))
+    spread = made.of(Signal("histogram", "round_ms", (), "a round"))
     count.record(2, pool="p")
     count.record(3, pool="p")
     count.record(1, pool="q")
@@ -44,7 +47,7 @@ def test_beyond_the_bound_new_label_values_count_as_other() -> None:
     """A task's name as a label can't fill the memory; the sum stays right."""
     reader = InMemoryMetricReader()
     made = metrics.Metrics(MeterProvider([reader], shutdown_on_exit=False).get_meter("evenflow"))
-    count = made.counter("n", "task")
+    count = made.of(Signal("counter", "n", ("task",), "n"))
     for number in range(metrics.SERIES_COUNT_MAX + 50):
         count.record(1, task=f"t{number}" + "x" * 200)
     count.record(1, task="t0" + "x" * 200)
@@ -57,15 +60,16 @@ def test_beyond_the_bound_new_label_values_count_as_other() -> None:
 @pytest.mark.parametrize("labels", [{}, {"task": "t"}, {"pool": "p", "task": "t"}])
 def test_undeclared_labels_are_a_mistake_even_when_off(labels: dict[str, str]) -> None:
     """So that the mistake shows in a test and not when metrics are switched on."""
-    count = metrics.Metrics().counter("n", "pool")
+    count = metrics.Metrics().of(Signal("counter", "n", ("pool",), "n"))
     with pytest.raises(TypeError, match="takes labels"):
         count.record(1, **labels)
     count.record(1, pool="p")
 
 
-def test_a_name_is_made_once() -> None:
+def test_a_signal_has_one_instrument_and_a_name_one_signal() -> None:
     """Two instruments of one name would hide each other's labels."""
     made = metrics.Metrics()
-    made.counter("n")
-    with pytest.raises(ValueError, match="n is made already"):
-        made.gauge("n")
+    assert made.of(signals.ROUNDS) is made.of(signals.ROUNDS)
+    names = [signal.name for signal in signals.SIGNALS]
+    assert len(names) == len(set(names)) > 10
+    assert all(signal.name.startswith("evenflow_") and signal.about for signal in signals.SIGNALS)

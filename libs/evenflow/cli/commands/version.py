@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import platform
-from importlib import metadata
 
 from evenflow.cli.options import Form, FormOption, JsonOption, wants_json
 from evenflow.cli.output import say, show_json
 
 
-def installed() -> str:
-    """The installed version of the distribution."""
-    try:
-        return metadata.version("evenflow")
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
 def version(output: FormOption = Form.TABLE, json_flag: JsonOption = False) -> None:
     """Print the version."""
+    from evenflow.platform.versions import installed
+
     if wants_json(output, json_flag):
         show_json({"evenflow": installed(), "python": platform.python_version()})
     else:

@@ -63,30 +63,34 @@ class Stand:
 
     async def register(self, outlet: Outlet, nodes: int, devices: int) -> None:
         """State `nodes` nodes of `devices` devices each, as inventory would."""
-        statuses = tuple(DeviceStatus(index=index) for index in range(devices))
-        facts = [
-            Fact(
-                streams.NODES,
-                NodeRegistered(
-                    node=f"n{number}",
-                    revision=1,
-                    document={
-                        "id": f"n{number}",
-                        "site": f"s{number // NODES_PER_SITE}",
-                        "cpu": 96,
-                        "devices": {"model": "bench-card", "count": devices, "memory": "80GiB"},
-                    },
-                    session="s",
-                    reach=Reach.OK,
-                    administration=Administration.OPEN,
-                    health=Health.OK,
-                    devices=statuses,
-                ),
-                id=f"node-{number}",
-            )
-            for number in range(nodes)
-        ]
-        await outlet.publish(*facts)
+        await outlet.publish(*registrations(nodes, devices))
+
+
+def registrations(nodes: int, devices: int) -> list[Fact]:
+    """`nodes` nodes of `devices` devices each, as inventory would state them."""
+    statuses = tuple(DeviceStatus(index=index) for index in range(devices))
+    return [
+        Fact(
+            streams.NODES,
+            NodeRegistered(
+                node=f"n{number}",
+                revision=1,
+                document={
+                    "id": f"n{number}",
+                    "site": f"s{number // NODES_PER_SITE}",
+                    "cpu": 96,
+                    "devices": {"model": "bench-card", "count": devices, "memory": "80GiB"},
+                },
+                session="s",
+                reach=Reach.OK,
+                administration=Administration.OPEN,
+                health=Health.OK,
+                devices=statuses,
+            ),
+            id=f"node-{number}",
+        )
+        for number in range(nodes)
+    ]
 
 
 @contextmanager

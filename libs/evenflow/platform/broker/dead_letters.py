@@ -15,6 +15,8 @@ from evenflow.events.streams import BY_NAME, dead_letters_of
 from evenflow.platform.broker.codec import PROBLEM_LENGTH_MAX, Bad, Encoded, Received
 from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.broker.ports import Record
+from evenflow.platform.observability.logs import unit_of_work
+from evenflow.platform.observability.signals import HANDLED, HANDLING
 from evenflow.platform.runtime import Runtime
 
 ATTEMPTS_MAX: Final = 6
@@ -62,6 +64,8 @@ class DeadLetters:
         self._runtime = runtime
         self._outlet = outlet
         self.parked_count = 0
+        self._handled = runtime.metrics.of(HANDLED)
+        self._handling = runtime.metrics.of(HANDLING)
 
     async def park(self, bad: Bad) -> None:
         """Write the dead letter; raises Unavailable when the log does not confirm it."""
@@ -74,6 +78,7 @@ class DeadLetters:
         await self._outlet.send([letter])
         self.parked_count += 1
         record = bad.record
+        self._handled.record(1, topic=record.topic, outcome="parked")
         origin = f"{record.topic}/{record.partition}/{record.offset}"
         runtime.log.warning("record parked", origin=origin, code=bad.code, problem=bad.problem)
 
@@ -108,6 +113,23 @@ class DeadLetters:
         good = [one for one in received if isinstance(one, Received)]
         if not good:
             return
+        runtime, topic = self._runtime, records[0].topic
+        began_ms, parked_before = runtime.clock.monotonic_ms(), self.parked_count
+        with unit_of_work(runtime.log, runtime.clock, "records handled", topic=topic, records=len(good)):
+            try:
+                await self._apply(good, records, handler)
+            except Exception:
+                self._handled.record(len(good), topic=topic, outcome="again")
+                raise
+        self._handled.record(len(good) - (self.parked_count - parked_before), topic=topic, outcome="applied")
+        self._handling.record(runtime.clock.monotonic_ms() - began_ms, topic=topic)
+
+    async def _apply(
+        self,
+        good: list[Received],
+        records: Sequence[Record],
+        handler: Callable[[list[Received]], Awaitable[None]],
+    ) -> None:
         try:
             await self.patiently(lambda: handler(good))
         except Ended:

@@ -18,6 +18,7 @@ from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.streams import BY_NAME, Stream
 from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.ports import Consumer
+from evenflow.platform.observability.signals import FOLLOWED
 from evenflow.platform.runtime import Runtime
 
 POLL_MS: Final = 1_000
@@ -51,6 +52,7 @@ class Follower:
         self._task: asyncio.Task[None] | None = None
         self.unreadable_count = 0
         self.applied_count = 0
+        self._followed = runtime.metrics.of(FOLLOWED)
 
     async def start(self) -> None:
         """Read up to the present end of every stream, then go on in the background."""
@@ -105,6 +107,7 @@ class Follower:
         batches = await consumer.getmany(timeout_ms=timeout_ms, max_records=RECORDS_MAX)
         for partition, records in batches.items():
             stream = BY_NAME[partition.topic]
+            self._followed.record(len(records), topic=partition.topic)
             for record in records:
                 received = decode(record, stream)
                 if isinstance(received, Bad):

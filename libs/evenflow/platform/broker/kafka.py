@@ -9,7 +9,7 @@ passes means "unknown".
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -103,6 +103,7 @@ class KafkaTransport:
 
         The rebalance time-out is the session's, and heartbeats come twelve times a session.
         """
+        assignor = _own_sticky_assignor() if sticky else RoundRobinPartitionAssignor
         made = AIOKafkaConsumer(
             *topics,
             **self._common(client_id),
@@ -114,8 +115,10 @@ class KafkaTransport:
             rebalance_timeout_ms=session_timeout_ms,
             heartbeat_interval_ms=max(100, session_timeout_ms // 12),
             max_poll_interval_ms=max_poll_interval_ms,
-            partition_assignment_strategy=(_own_sticky_assignor() if sticky else RoundRobinPartitionAssignor,),
+            partition_assignment_strategy=(assignor,),
         )
+        if issubclass(assignor, OwnStickyAssignor):
+            assignor.generation_now = lambda: int(made._coordinator.generation)
         return cast("Consumer", made)
 
     def producer(self, *, client_id: str, transactional_id: str | None = None) -> Producer:
@@ -240,6 +243,21 @@ class KafkaTransport:
         """Nothing is held between calls."""
 
 
-def _own_sticky_assignor() -> type[StickyPartitionAssignor]:
-    """The sticky assignor with a memory of its own: aiokafka keeps what a member held on the class, for all of them."""
-    return cast("type[StickyPartitionAssignor]", type("OwnStickyAssignor", (StickyPartitionAssignor,), {}))
+class OwnStickyAssignor(StickyPartitionAssignor):  # type: ignore[misc]  # aiokafka has no types
+    """The sticky assignor, whose members say in which generation of the group they held what they held.
+
+    aiokafka never says it, so a member that stood still, and comes back for what another holds meanwhile, would look
+    as entitled as that one. Use a subclass for each member: the library keeps a member's memory on the class.
+    """
+
+    generation_now: Callable[[], int]
+
+    @classmethod
+    def on_assignment(cls, assignment: Any) -> None:
+        """Remember what is held, and since which generation."""
+        super().on_assignment(assignment)
+        cls.on_generation_assignment(cls.generation_now())
+
+
+def _own_sticky_assignor() -> type[OwnStickyAssignor]:
+    return type("MemberAssignor", (OwnStickyAssignor,), {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from evenflow.core.errors import Ended, Unavailable
 from evenflow.platform.broker.codec import Encoded, Fact, encode
 from evenflow.platform.broker.ports import Producer
 from evenflow.platform.broker.sending import send_all
+from evenflow.platform.observability.signals import PUBLISHED, PUBLISHING, UNCONFIRMED
 from evenflow.platform.runtime import Runtime
 
 PUBLISH_TIMEOUT_S: Final = 10.0
@@ -40,6 +42,9 @@ class Outlet:
         self._producer = self._new_producer()
         self._backlog: list[Encoded] = []
         self._turn = asyncio.Lock()
+        self._published = runtime.metrics.of(PUBLISHED)
+        self._publishing = runtime.metrics.of(PUBLISHING)
+        self._unconfirmed = runtime.metrics.of(UNCONFIRMED)
 
     def _new_producer(self) -> Producer:
         runtime = self._runtime
@@ -70,6 +75,7 @@ class Outlet:
         if not facts and not self._backlog:
             return
         self._backlog += [self.encoded(fact) for fact in facts]
+        self._unconfirmed.record(len(self._backlog))
         if len(self._backlog) > BACKLOG_MAX:
             raise Ended(f"{len(self._backlog)} facts wait for the log", exit_code=BACKLOG_EXIT)
         async with self._turn:
@@ -87,6 +93,7 @@ class Outlet:
                     self._runtime.log.error("fact never written", topic=chunk[0].topic, problem=str(error))
                 del self._backlog[: len(chunk)]
                 one_by_one = max(0, one_by_one - 1)
+            self._unconfirmed.record(0)
             if refusal is not None:
                 raise refusal
 
@@ -95,7 +102,8 @@ class Outlet:
 
         Raises Unavailable when it is worth trying again, and what the log says of a record that it will never take.
         """
-        point = self._runtime.point
+        point, clock = self._runtime.point, self._runtime.clock
+        began_ms = clock.monotonic_ms()
         await point(f"{self._runtime.name}.before-publish")
         try:
             async with asyncio.timeout(PUBLISH_TIMEOUT_S):
@@ -108,6 +116,9 @@ class Outlet:
             if isinstance(error, KafkaError) and not (error.retriable or isinstance(error, KafkaTimeoutError)):
                 raise  # the client calls its time-out final; it says no more than any other
             raise Unavailable(f"the log did not confirm {len(records)} records: {error or 'timed out'}") from error
+        self._publishing.record(clock.monotonic_ms() - began_ms)
+        for topic, count in Counter(record.topic for record in records).items():
+            self._published.record(count, topic=topic)
         await point(f"{self._runtime.name}.after-publish")
 
     async def _begin_anew(self) -> None:

@@ -30,6 +30,7 @@ STUCK: Final = 6
 #: Transactional ids of one leader; more gain nothing.
 ID_COUNT: Final = 2
 CLOSE_LIMIT_S: Final = 3.0
+_FENCES: Final = (ProducerFenced, InvalidProducerEpoch)
 
 
 class Transactions:
@@ -70,9 +71,10 @@ class Transactions:
             async with asyncio.timeout(self._round_limit_s):
                 return await self._write(producer, records, partitions)
         except TimeoutError:
+            await self._tell_whether_fenced(producer, number)
             raise Ended(f"round {number} timed out: it may be committed", exit_code=UNKNOWN) from None
-        except (ProducerFenced, InvalidProducerEpoch) as error:
-            raise Ended(f"round {number}: another leads ({type(error).__name__})", exit_code=FENCED) from error
+        except _FENCES as error:
+            raise _fenced(number, error) from error
         except Ended:
             raise
         except Exception as error:  # whatever it was, nobody knows now whether the round is there
@@ -89,6 +91,19 @@ class Transactions:
         await point(f"{name}.after-round-commit")
         return offsets
 
+    async def _tell_whether_fenced(self, producer: Producer, number: int) -> None:
+        """After a pause of the whole process the limit shows before the log's refusal: ask for it.
+
+        Raises Ended FENCED if another leads; returns when the log does not say so.
+        """
+        try:
+            async with asyncio.timeout(CLOSE_LIMIT_S):
+                await producer.stop()
+        except _FENCES as error:
+            raise _fenced(number, error) from error
+        except (TimeoutError, KafkaError, OSError, AssertionError) as error:
+            self._runtime.log.warning("producer not closed", problem=f"{type(error).__name__}: {error}")
+
     async def close(self) -> None:
         """Disconnect, within a bound; an open transaction is left to whoever takes its id."""
         for producer in self._producers:
@@ -98,3 +113,7 @@ class Transactions:
             except (TimeoutError, KafkaError, OSError, AssertionError) as error:
                 self._runtime.log.warning("producer not closed", problem=f"{type(error).__name__}: {error}")
         self._producers = []
+
+
+def _fenced(number: int, error: BaseException) -> Ended:
+    return Ended(f"round {number}: another leads ({type(error).__name__}: {error})", exit_code=FENCED)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from evenflow.platform.observability.signals import Signal
+
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
 
@@ -47,27 +49,23 @@ class Instrument:
 
 
 class Metrics:
-    """The instruments of one process, one for each name; off without a meter. Units stand last in names."""
+    """The instruments of one process, one for each signal; off without a meter."""
 
     def __init__(self, meter: Meter | None = None) -> None:
         self._meter = meter
-        self._instruments: dict[str, Instrument] = {}
+        self._instruments: dict[Signal, Instrument] = {}
 
-    def counter(self, name: str, *labels: str) -> Instrument:
-        """Something that only grows."""
-        return self._make(name, labels, lambda meter: meter.create_counter(name).add)
+    def of(self, signal: Signal) -> Instrument:
+        """The instrument of a signal, the same one each time."""
+        made = self._instruments.get(signal)
+        if made is None:
+            record = None if self._meter is None else _CREATE[signal.kind](self._meter, signal)
+            made = self._instruments[signal] = Instrument(signal.name, signal.labels, record)
+        return made
 
-    def gauge(self, name: str, *labels: str) -> Instrument:
-        """Something that is now so high."""
-        return self._make(name, labels, lambda meter: meter.create_gauge(name).set)
 
-    def histogram(self, name: str, *labels: str) -> Instrument:
-        """Something measured each time, as a duration."""
-        return self._make(name, labels, lambda meter: meter.create_histogram(name).record)
-
-    def _make(self, name: str, labels: tuple[str, ...], create: Callable[[Meter], _Record]) -> Instrument:
-        if name in self._instruments:
-            raise ValueError(f"metric {name} is made already")
-        record = create(self._meter) if self._meter is not None else None
-        instrument = self._instruments[name] = Instrument(name, labels, record)
-        return instrument
+_CREATE: Final[dict[str, Callable[[Meter, Signal], _Record]]] = {
+    "counter": lambda meter, signal: meter.create_counter(signal.name, description=signal.about).add,
+    "gauge": lambda meter, signal: meter.create_gauge(signal.name, description=signal.about).set,
+    "histogram": lambda meter, signal: meter.create_histogram(signal.name, description=signal.about).record,
+}

@@ -1,0 +1,45 @@
+"""Every metric of the product: its name, kind, labels and meaning. Nothing else names one.
+
+Units stand last in names: `_ms` milliseconds, `_records` records. What a label can hold is bounded: names of topics,
+steps and outcomes, never of tasks or nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal["counter", "gauge", "histogram"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One metric. `about` is shown to whoever collects it."""
+
+    kind: Kind
+    name: str
+    labels: tuple[str, ...]
+    about: str
+
+
+HANDLED: Final = Signal(
+    "counter", "evenflow_handled_records", ("topic", "outcome"), "Records handled: applied, parked, or read again"
+)
+HANDLING: Final = Signal("histogram", "evenflow_handling_ms", ("topic",), "Time of one batch in its handler")
+PUBLISHED: Final = Signal("counter", "evenflow_published_records", ("topic",), "Records that the log confirmed")
+PUBLISHING: Final = Signal("histogram", "evenflow_publishing_ms", (), "Time until the log confirmed one batch")
+UNCONFIRMED: Final = Signal("gauge", "evenflow_unconfirmed_records", (), "Records that the log did not confirm yet")
+FOLLOWED: Final = Signal("counter", "evenflow_followed_records", ("topic",), "Records read into tables")
+STEPS: Final = Signal("counter", "evenflow_steps", ("step", "outcome"), "Periodic work: done or failed")
+STEP: Final = Signal("histogram", "evenflow_step_ms", ("step",), "Time of one turn of periodic work")
+ROUNDS: Final = Signal("counter", "evenflow_rounds", ("pool",), "Rounds that placement committed")
+COMMITTING: Final = Signal("histogram", "evenflow_round_commit_ms", ("pool",), "Time until a round was committed")
+ASSIGNED: Final = Signal("counter", "evenflow_assigned_tasks", ("pool",), "Attempts that placement began")
+WAITING: Final = Signal("gauge", "evenflow_waiting_tasks", ("pool",), "Tasks that wait for a place")
+LEADING: Final = Signal("gauge", "evenflow_leading", ("pool",), "1 where this process decides, 0 where it stands by")
+REQUESTS: Final = Signal(
+    "counter", "evenflow_http_requests", ("door", "route", "status"), "HTTP requests answered, by route and status"
+)
+REQUEST: Final = Signal("histogram", "evenflow_http_request_ms", ("door", "route"), "Time of one HTTP request")
+
+SIGNALS: Final = tuple(value for value in dict(globals()).values() if isinstance(value, Signal))

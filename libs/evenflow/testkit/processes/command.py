@@ -1,0 +1,102 @@
+"""What `python -m evenflow.testkit.processes` does, on local servers of its own in a fresh folder.
+
+takeover --count N   end the leader N times, half of them killed; 1 when a take-over breaks its limit
+zombie               let a leader stand still in a round while another takes over; 1 when it does any harm
+
+--json               the figures as one object
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from evenflow.core.errors import EvenflowError
+from evenflow.platform.clock import SystemClock
+from evenflow.testkit.processes.take_over import KILL_LIMIT_MS, STOP_LIMIT_MS, TakeOvers, take_overs
+from evenflow.testkit.processes.zombie import Zombie, zombie
+from evenflow.testkit.servers.addresses import NEEDED
+from evenflow.testkit.servers.local import LocalServers
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure; the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m evenflow.testkit.processes", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("takeover").add_argument("--count", type=int, default=20)
+    commands.add_parser("zombie")
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args(arguments)
+    try:
+        return asyncio.run(_run(chosen))
+    except EvenflowError as error:
+        _say(f"error: {error}")
+        return 1
+
+
+async def _run(chosen: argparse.Namespace) -> int:
+    cache = Path.cwd() / ".cache"
+    cache.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="processes-", dir=cache))
+    clock = SystemClock()
+    servers = LocalServers(Path.cwd(), folder / "servers", clock, _say, tied=True)
+    try:
+        environment = (await servers.start(NEEDED)).host_environment()
+        found: TakeOvers | Zombie
+        if chosen.command == "takeover":
+            found = await take_overs(chosen.count, folder, environment, clock, _say)
+        else:
+            found = await zombie(folder, environment, clock, _say)
+    except EvenflowError:
+        _say(f"logs and data are in {folder}")
+        raise
+    finally:
+        await servers.stop()
+    _print(json.dumps({**asdict(found), "complaints": found.complaints}) if chosen.json else _report(found))
+    if found.complaints:
+        _say(f"logs and data are in {folder}")
+        return 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _report(found: TakeOvers | Zombie) -> str:
+    if isinstance(found, Zombie):
+        rows = [
+            f"it said: {found.said}",
+            f"exit code {found.exit_code}",
+            f"rounds of epoch {found.epoch} committed after its successor's first: {found.late_rounds}",
+            f"{found.tasks} tasks, {len(found.assigned_twice)} assigned twice",
+        ]
+    else:
+        rows = [
+            _span("kill -9", found.killed_ms, KILL_LIMIT_MS),
+            _span("stop", found.stopped_ms, STOP_LIMIT_MS),
+            f"{found.tasks} tasks over {found.epochs} epochs, {len(found.assigned_twice)} assigned twice",
+        ]
+    return "\n".join([*rows, *(f"FAILS: {complaint}" for complaint in found.complaints)])
+
+
+def _span(name: str, times_ms: list[int], limit_ms: int) -> str:
+    if not times_ms:
+        return f"{name}: none"
+    middle = sorted(times_ms)[len(times_ms) // 2]
+    return f"{name}: {len(times_ms)} times, median {middle} ms, longest {max(times_ms)} ms (at most {limit_ms})"
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
