@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from evenflow.agent.clients.exchange import Direct
 from evenflow.hosting.composition import Composition
 from evenflow.hosting.development.fleet import Fleet
 from evenflow.hosting.development.keeping import kept_secret
@@ -86,7 +87,8 @@ class Development:
         self.fleet: Fleet | None = None
         if options.agents:
             folder = None if options.folder is None else options.folder / "nodes"
-            self.fleet = Fleet(self.surroundings, lambda: self.composition.doors["gateway"].app, self.token, folder)
+            gateway = self.composition.doors["gateway"]
+            self.fleet = Fleet(self.surroundings, lambda: Direct(lambda: gateway.app), self.token, folder)
             fleet = self.fleet
             self.composition.supervisor.add(fleet.name, lambda: fleet)
         self.composition.supervisor.add("neighbourhood", self._world)

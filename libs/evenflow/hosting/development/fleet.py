@@ -1,4 +1,4 @@
-"""Simulated nodes of this process: real agents on simulated machines, which reach the gateway without a socket.
+"""Simulated nodes of this process: real agents on simulated machines, which reach the gateway as they are told to.
 
 Machines and disks outlive their agents, so agents that are started anew find their work. With a folder they outlive the
 process too (`keeping`); without one the machines are gone with it.
@@ -7,11 +7,11 @@ process too (`keeping`); without one the machines are gone with it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from evenflow.agent.clients.exchange import Direct
+from evenflow.agent.clients.exchange import Exchange
 from evenflow.agent.clients.gateway import GatewayObjects, HttpGateway
 from evenflow.agent.executors.machine import PlainMachine
 from evenflow.agent.executors.simulated import SimulatedExecutor
@@ -22,11 +22,11 @@ from evenflow.agent.settings import AgentSettings
 from evenflow.agent.stores import MemoryDisk, SqliteDisk
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.probing.load_frame import unpack
+from evenflow.events.contract import Document
 from evenflow.events.documents.node import parse_node
 from evenflow.hosting.development.keeping import KeptMachine, KeptSession
 from evenflow.hosting.development.neighbourhood import NODES, paths
 from evenflow.hosting.surroundings import Surroundings as HostSurroundings
-from evenflow.platform.asgi import Asgi
 from evenflow.platform.clock import Clock, system_random
 from evenflow.platform.security.identity import load_or_make_key, new_key
 
@@ -93,16 +93,22 @@ class Fleet:
     """All simulated nodes; a service of the process."""
 
     def __init__(
-        self, surroundings: HostSurroundings, gateway: Callable[[], Asgi | None], token: str, folder: Path | None
+        self,
+        surroundings: HostSurroundings,
+        exchange: Callable[[], Exchange],
+        token: str,
+        folder: Path | None,
+        documents: Sequence[Document] = NODES,
     ) -> None:
         self.name = "simulated-nodes"
         self._host = surroundings
-        self._gateway = gateway
+        self._exchange = exchange
         self._token = token
         self._folder = folder
         self._born = surroundings.ids.new_id()
         self._wires = Wires(surroundings.clock)
-        descriptions = [parse_node(document) for document in NODES]
+        self._documents = documents
+        descriptions = [parse_node(document) for document in documents]
         self._machines = {each.id: self._machine(each) for each in descriptions}
         self._disks: dict[str, Disk] = {}
         self._keys = {each.id: self._key(each.id) for each in descriptions}
@@ -115,7 +121,7 @@ class Fleet:
         return KeptMachine(node, clock, self._folder / node.id / "machine", carry=wires.carry, probe=wires.probe)
 
     def _door(self, node: str) -> HttpGateway:
-        exchange, key = Direct(self._gateway), self._keys[node]
+        exchange, key = self._exchange(), self._keys[node]
         if self._folder is None:
             return HttpGateway(exchange, node=node, key=key, token=self._token)
         path = self._folder / node / "session.json"
@@ -153,7 +159,7 @@ class Fleet:
 
     async def start(self) -> None:
         """Start every agent; they join as soon as the gateway answers."""
-        self._agents = [self._agent(document) for document in NODES]
+        self._agents = [self._agent(document) for document in self._documents]
         for agent in self._agents:
             await agent.start()
             agent.uplink.beat_now()

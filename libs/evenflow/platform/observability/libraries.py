@@ -1,6 +1,7 @@
 """What client libraries log, as lines of the process's own log: warnings and worse, each text once in a while.
 
-A client that can't reach its server says so many times a second; one line in ten seconds tells as much.
+A client that can't reach its server says so many times a second; one line in ten seconds tells as much. All are
+warnings here: what a client calls an error it mostly tries again, and what it can't mend comes out of the call.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ class LibraryLines(logging.Handler):
         if len(self._said_ms) >= TEXTS_REMEMBERED_MAX:
             self._said_ms.clear()
         self._said_ms[text] = now_ms
-        say = self._log.error if record.levelno >= logging.ERROR else self._log.warning
         error = record.exc_info[1] if record.exc_info else None
-        say("library said", library=record.name.split(".")[0], text=text, **({"exc_info": error} if error else {}))
+        self._log.warning(
+            "library said", library=record.name.split(".")[0], text=text, **({"exc_info": error} if error else {})
+        )
 
 
 def hear_libraries(log: Any, clock: Clock) -> None:

@@ -2,8 +2,10 @@
 
 takeover --count N   end the leader N times, half of them killed; 1 when a take-over breaks its limit
 zombie               let a leader stand still in a round while another takes over; 1 when it does any harm
+faults               do harm to services, servers and stores under load, one row after another; 1 for any bad row
+                     --full all rows, --only TEXT those whose names hold it, --flight N tasks in flight
 
---json               the figures as one object
+--json               the figures as one object (before the command)
 """
 
 from __future__ import annotations
@@ -17,13 +19,18 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 from evenflow.core.errors import EvenflowError
 from evenflow.platform.clock import SystemClock
+from evenflow.testkit.processes.faults.running import Report, chosen_rows, try_rows
 from evenflow.testkit.processes.take_over import KILL_LIMIT_MS, STOP_LIMIT_MS, TakeOvers, take_overs
 from evenflow.testkit.processes.zombie import Zombie, zombie
 from evenflow.testkit.servers.addresses import NEEDED
 from evenflow.testkit.servers.local import LocalServers
+
+FLIGHT_FULL: Final = 2_000
+FLIGHT_BRIEF: Final = 500
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,6 +42,10 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("takeover").add_argument("--count", type=int, default=20)
     commands.add_parser("zombie")
+    faults = commands.add_parser("faults")
+    faults.add_argument("--full", action="store_true")
+    faults.add_argument("--only", action="append", default=[])
+    faults.add_argument("--flight", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
     try:
@@ -45,23 +56,17 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _run(chosen: argparse.Namespace) -> int:
-    cache = Path.cwd() / ".cache"
+    root = Path.cwd()
+    cache = root / ".cache"
     cache.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="processes-", dir=cache))
-    clock = SystemClock()
-    servers = LocalServers(Path.cwd(), folder / "servers", clock, _say, tied=True)
     try:
-        environment = (await servers.start(NEEDED)).host_environment()
-        found: TakeOvers | Zombie
-        if chosen.command == "takeover":
-            found = await take_overs(chosen.count, folder, environment, clock, _say)
-        else:
-            found = await zombie(folder, environment, clock, _say)
+        found = (
+            await _faults(chosen, root, folder) if chosen.command == "faults" else await _deciders(chosen, root, folder)
+        )
     except EvenflowError:
         _say(f"logs and data are in {folder}")
         raise
-    finally:
-        await servers.stop()
     _print(json.dumps({**asdict(found), "complaints": found.complaints}) if chosen.json else _report(found))
     if found.complaints:
         _say(f"logs and data are in {folder}")
@@ -70,8 +75,32 @@ async def _run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _report(found: TakeOvers | Zombie) -> str:
-    if isinstance(found, Zombie):
+async def _faults(chosen: argparse.Namespace, root: Path, folder: Path) -> Report:
+    rows = chosen_rows(full=chosen.full or bool(chosen.only), names=chosen.only)
+    flight = chosen.flight or (FLIGHT_FULL if chosen.full else FLIGHT_BRIEF)
+    return await try_rows(rows, flight, root, folder, SystemClock(), _say)
+
+
+async def _deciders(chosen: argparse.Namespace, root: Path, folder: Path) -> TakeOvers | Zombie:
+    clock = SystemClock()
+    servers = LocalServers(root, folder / "servers", clock, _say, tied=True)
+    try:
+        environment = (await servers.start(NEEDED)).host_environment()
+        if chosen.command == "takeover":
+            return await take_overs(chosen.count, folder, environment, clock, _say)
+        return await zombie(folder, environment, clock, _say)
+    finally:
+        await servers.stop()
+
+
+def _report(found: TakeOvers | Zombie | Report) -> str:
+    if isinstance(found, Report):
+        rows = [
+            f"{one.recovered_ms:>8} ms  {one.group:<10}  {one.name}" + (f"  {one.complaint}" if one.complaint else "")
+            for one in found.results
+        ]
+        rows += [f"left at the end: {found.left}", found.audit]
+    elif isinstance(found, Zombie):
         rows = [
             f"it said: {found.said}",
             f"exit code {found.exit_code}",

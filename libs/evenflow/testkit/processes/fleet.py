@@ -87,11 +87,12 @@ class Processes:
         at: str = "",
         nth: int = 1,
         number: signal.Signals = signal.SIGKILL,
+        orders: Path | None = None,
     ) -> ServiceProcess:
         """Start one more copy of a service and wait until its operations door is open.
 
-        With `at` it sends itself `number` when it reaches that fail point for the nth time. Raises Unavailable, with
-        the end of its log, when it ends before.
+        With `at` it sends itself `number` when it reaches that fail point for the nth time; with `orders` it is told
+        so later, see `member`. Raises Unavailable, with the end of its log, when it ends before.
         """
         name = f"{service}-{len(self.started)}"
         ports = {f"EVENFLOW_HOST_{door.upper()}_PORT": "0" for door in DOORS}
@@ -100,9 +101,9 @@ class Processes:
         if at:
             harm = ("--point", at, "--nth", str(nth), "--signal", number.name.removeprefix("SIG"))
             command = [sys.executable, "-m", "evenflow.testkit.processes.member", service, *harm]
-        running = spawn(name, command, self.folder / f"{name}.log", tied=True, environment=whole)
-        one = ServiceProcess(name, running)
-        self.started.append(one)
+        if orders is not None:
+            command = [sys.executable, "-m", "evenflow.testkit.processes.member", service, "--orders", str(orders)]
+        one = self.spawn(name, command, whole)
         await self._until(lambda: bool(one.said("process started")), one, BEGIN_S, "did not begin")
         first = one.said("process started")[0]
         one.doors = {name: first[name] for name in DOORS if name in first}
@@ -110,10 +111,19 @@ class Processes:
 
     def agent(self, gateway: str, token: str, document: Path, data: Path) -> ServiceProcess:
         """Start the agent of a node; it joins in the background."""
-        name = f"agent-{len(self.started)}"
         where = ("--url", gateway, "--token", token, "--document", str(document), "--data", str(data))
         command = [sys.executable, "-m", "evenflow.cli", "agent", *where]
-        running = spawn(name, command, self.folder / f"{name}.log", tied=True, environment=self._environment)
+        return self.spawn(f"agent-{len(self.started)}", command, self._environment)
+
+    def nodes(self, gateway: str, token: str, count: int, data: Path) -> ServiceProcess:
+        """Start simulated nodes; see `nodes`."""
+        where = ("--url", gateway, "--token", token, "--count", str(count), "--folder", str(data))
+        command = [sys.executable, "-m", "evenflow.testkit.processes.nodes", *where]
+        return self.spawn(f"nodes-{len(self.started)}", command, self._environment)
+
+    def spawn(self, name: str, command: list[str], environment: Mapping[str, str]) -> ServiceProcess:
+        """Start any process of the product; it is stopped with the others."""
+        running = spawn(name, command, self.folder / f"{name}.log", tied=True, environment=environment)
         one = ServiceProcess(name, running)
         self.started.append(one)
         return one

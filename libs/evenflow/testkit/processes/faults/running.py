@@ -1,0 +1,87 @@
+"""Trying the rows one after another under load, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from evenflow.core.errors import EvenflowError
+from evenflow.platform.clock import Clock
+from evenflow.testkit.processes.faults.rows import ROWS, Row
+from evenflow.testkit.processes.faults.world import World
+
+RECOVER_S: Final = 60.0
+SETTLE_S: Final = 300.0
+SHORTEST_S: Final = 20.0
+AUDIT: Final = Path("tests/integration/audit.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One row: how long from its beginning until a task went through everything again."""
+
+    name: str
+    group: str
+    recovered_ms: int
+    complaint: str = ""
+
+
+@dataclass
+class Report:
+    """All rows, and what was left at the end."""
+
+    results: list[Result] = field(default_factory=list)
+    left: dict[str, int] = field(default_factory=dict)
+    audit: str = ""
+    complaints: list[str] = field(default_factory=list)
+
+
+def chosen_rows(*, full: bool, names: Sequence[str] = ()) -> list[Row]:
+    """The rows of a run; `names` are parts of names."""
+    rows = [row for row in ROWS if full or row.brief]
+    return [row for row in rows if not names or any(name in row.name for name in names)]
+
+
+async def try_rows(
+    rows: Sequence[Row], flight: int, root: Path, folder: Path, clock: Clock, say: Callable[[str], None]
+) -> Report:
+    """Try each. Raises Unavailable when the world does not even start."""
+    report = Report()
+    async with World(root, folder, clock, say) as world:
+        longest_s = SHORTEST_S + 8.0 * len(rows)
+        await world.submit(flight, shortest_s=SHORTEST_S, longest_s=longest_s)
+        await world.probe(within_s=RECOVER_S)
+        say(f"{flight} tasks in flight")
+        for number, row in enumerate(rows, 1):
+            result = await _tried(world, row)
+            report.results.append(result)
+            say(f"{number} of {len(rows)}: {row.name}: " + (result.complaint or f"well after {result.recovered_ms} ms"))
+        report.left = await world.settled(within_s=SETTLE_S)
+        code, report.audit = await _audited(root, world.brokers)
+    report.complaints = [f"{one.name}: {one.complaint}" for one in report.results if one.complaint]
+    report.complaints += [f"{count} of {what} left at the end" for what, count in report.left.items() if count]
+    report.complaints += [] if code == 0 else ["the audit found something"]
+    return report
+
+
+async def _tried(world: World, row: Row) -> Result:
+    began_ms = world.clock.monotonic_ms()
+    try:
+        await row.do(world)
+        await world.probe(within_s=RECOVER_S)
+    except (EvenflowError, TimeoutError) as error:
+        return Result(row.name, row.group, 0, f"{error or 'nothing went through any more'}")
+    return Result(row.name, row.group, world.clock.monotonic_ms() - began_ms)
+
+
+async def _audited(root: Path, brokers: str) -> tuple[int, str]:
+    """The audit in a process of its own: it shares nothing with the product."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(root / AUDIT), brokers, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await process.communicate()
+    return process.returncode or 0, output.decode("utf-8", "replace").strip()
