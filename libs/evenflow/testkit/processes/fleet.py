@@ -24,8 +24,8 @@ from evenflow.testkit.servers.process import Running, spawn, stop
 
 DOORS: Final = ("operations", "console", "gateway")
 LOOK_S: Final = 0.05
-BEGIN_S: Final = 30.0
-READY_S: Final = 60.0
+BEGIN_S: Final = 90.0
+READY_S: Final = 90.0
 STOP_S: Final = 20.0
 
 

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -79,6 +80,14 @@ class LocalServers:
         self.running.clear()
         (self.folder / STATE).unlink(missing_ok=True)
         (self.folder / ENVIRONMENT).unlink(missing_ok=True)
+
+    async def kill(self, kind: str) -> None:
+        """Kill the processes of one server at once, and wait until they are gone."""
+        killed = [running for name, running in self.running.items() if name.partition("/")[0] == kind]
+        for running in killed:
+            running.tell(signal.SIGKILL)
+        while any(running.lives for running in killed):
+            await self._clock.sleep(LOOK_S)
 
     async def restart(self, kind: str) -> None:
         """Start again, on their ports and data, those of its nodes that ended."""

@@ -40,7 +40,8 @@ def _killed_at(point: str, nth: int, *, brief: bool = True) -> Row:
     service = point.partition(".")[0]
 
     async def do(world: World) -> None:
-        await world.services[service].kill_at(point, nth)
+        async with world.traffic():
+            await world.services[service].kill_at(point, nth)
 
     return Row(f"{service} is killed {point.partition('.')[2].replace('-', ' ')} ({nth})", "fail point", do, brief)
 
@@ -51,8 +52,9 @@ def _killed_twice(point: str) -> Row:
 
     async def do(world: World) -> None:
         kept = world.services[service]
-        kept.tell(signal.SIGKILL)
-        await kept.kill_at_next_start(point)
+        async with world.traffic():
+            kept.tell(signal.SIGKILL)
+            await kept.kill_at_next_start(point)
 
     return Row(f"{service} is killed, and again {point.partition('.')[2].replace('-', ' ')}", "fail point", do)
 
@@ -73,7 +75,7 @@ async def _stand(world: World, service: str, stand_s: float) -> None:
 
 def _server_killed(kind: str, *, away_s: float = 0.0) -> Row:
     async def do(world: World) -> None:
-        world.servers.running[kind].tell(signal.SIGKILL)
+        await world.servers.kill(kind)
         await world.clock.sleep(away_s)
         await world.servers.restart(kind)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -26,7 +26,7 @@ from evenflow.testkit.servers.process import free_ports
 
 TOKEN: Final = "of-this-world"  # noqa: S105  of servers that end with the run
 NODES: Final = 8
-#: Two of them lead or work after six seconds; a silent node is lost after twenty.
+#: Who works alone is replaced after three seconds of silence; a silent node is lost after twenty.
 SETTINGS: Final = {
     "EVENFLOW_GATEWAY_TOKEN": TOKEN,
     "EVENFLOW_GATEWAY_HEARTBEAT_MS": "2000",
@@ -34,10 +34,13 @@ SETTINGS: Final = {
     "EVENFLOW_INVENTORY_SUSPECT_AFTER_MS": "10000",
     "EVENFLOW_INVENTORY_SILENCE_TOLERANCE_MS": "20000",
     "EVENFLOW_INVENTORY_HOLD_OFF_MS": "0",
+    "EVENFLOW_INVENTORY_SESSION_TIMEOUT_MS": "3000",
+    "EVENFLOW_LINK_PROBE_SESSION_TIMEOUT_MS": "3000",
+    "EVENFLOW_PLACEMENT_SESSION_TIMEOUT_MS": "3000",
     "EVENFLOW_PLACEMENT_SNAPSHOT_PERIOD_MS": "5000",
-    "EVENFLOW_HOST_LEVEL": "warning",
 }
 SUBMITTERS: Final = 8
+TRAFFIC_PAUSE_S: Final = 0.2
 LOOK_S: Final = 0.1
 ENDED: Final = ("succeeded", "failed", "rejected", "cancelled")
 
@@ -51,35 +54,46 @@ class World:
         self.servers = LocalServers(root, folder / "servers", clock, say, tied=True)
         self.services: dict[str, Kept] = {}
         self.nodes: ServiceProcess | None = None
+        self.processes: Processes | None = None
+        self.console = self.gateway = ""
         self._folder = folder
         self._chance = random.Random(1)
         self._probes = 0
-        self._submitted = 0
+        self._trickle = 0
 
     async def __aenter__(self) -> Self:
         """Servers, then services together, then nodes, until all nodes take work."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def _start(self) -> None:
         addresses = await self.servers.start(NEEDED)
         console, gateway = free_ports(2)
         self.console, self.gateway = f"http://127.0.0.1:{console}", f"http://127.0.0.1:{gateway}"
         ports = {"EVENFLOW_HOST_CONSOLE_PORT": str(console), "EVENFLOW_HOST_GATEWAY_PORT": str(gateway)}
         environment = {**addresses.host_environment(), **SETTINGS}
         self.processes = Processes(self._folder / "processes", environment, self.clock)
-        await self.processes.__aenter__()
-        self.services = {name: Kept(self.processes, name, ports, self.clock) for name in SERVICES}
+        processes = await self.processes.__aenter__()
+        self.services = {name: Kept(processes, name, ports, self.clock) for name in SERVICES}
         await asyncio.gather(*(kept.start() for kept in self.services.values()))
         self.start_nodes()
         await self.until(self._nodes_work, 120, "nodes that take work")
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         """End everything."""
         for kept in self.services.values():
             await kept.let_go()
-        await self.processes.__aexit__()
+        if self.processes is not None:
+            await self.processes.__aexit__()
         await self.servers.stop()
 
     def start_nodes(self) -> None:
         """Start the simulated nodes, or start them again on their disks."""
+        assert self.processes is not None
         self.nodes = self.processes.nodes(self.gateway, TOKEN, NODES, self._folder / "nodes")
 
     @property
@@ -99,6 +113,23 @@ class World:
                 await self._submit({"id": f"flight-{number}", "run": {"work_s": work_s}, "resources": {"cpu": "0.2"}})
 
         await asyncio.gather(*(some() for _ in range(SUBMITTERS)))
+
+    @asynccontextmanager
+    async def traffic(self) -> AsyncIterator[None]:
+        """A task a moment while the body runs, so that every service has something to do."""
+
+        async def more() -> None:
+            while True:
+                self._trickle += 1
+                await self._submit({"id": f"more-{self._trickle}", "run": {"work_s": 0.5}, "resources": {"cpu": "0.1"}})
+                await self.clock.sleep(TRAFFIC_PAUSE_S)
+
+        task = asyncio.create_task(more())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def probe(self, *, within_s: float) -> None:
         """Submit a short task and wait until it has succeeded: the whole course works. Raises Unavailable."""
@@ -138,7 +169,6 @@ class World:
             try:
                 async with AsyncClient(self.console) as client:
                     await client.submit(specification)
-                    self._submitted += 1
                     return
             except Unreachable:
                 pass
