@@ -17,6 +17,10 @@ FAULTS ?= all
 MINUTES ?=
 PROFILE ?= containers
 FRESH  ?=
+FULL   ?=
+ONLY   ?=
+FLIGHT ?=
+N      ?=
 
 # What `make test` runs: everything that needs no server. Files of one test module stay on one worker.
 TESTS  := tests/unit tests/contract tests/scenarios tests/simulation tests/fuzz tests/demo tests/e2e
@@ -30,7 +34,8 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration contract-diff \
-	simulation explore mutants mutants-known fuzz soak e2e bench determinism kills rebuild up down servers lock clean
+	simulation explore mutants mutants-known fuzz soak faults takeover zombie e2e bench determinism kills rebuild \
+	up down servers lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +126,16 @@ fuzz: $(STAMP) ## Throw COUNT generated records and requests at every topic, rou
 
 soak: $(STAMP) ## Run evenflow dev for MINUTES under load and faults: memory, descriptors, lag; SEED=N others
 	$(BIN)/python -m evenflow.testkit.soak --minutes $(or $(MINUTES),10) --seed $(SEED)
+
+faults: $(STAMP) ## Harm services, servers and stores of a world of processes, row by row; FULL=1 for all rows, ONLY=TEXT for some
+	@$(BIN)/python -m evenflow.testkit.processes faults $(if $(FULL),--full) $(if $(ONLY),--only "$(ONLY)") \
+		$(if $(FLIGHT),--flight $(FLIGHT))
+
+takeover: $(STAMP) ## End the leading placement process N times on a real log, half of them killed, and time the next leader
+	@$(BIN)/python -m evenflow.testkit.processes takeover --count $(or $(N),20)
+
+zombie: $(STAMP) ## Let a leader stand still in the middle of a round on a real log, until another leads, and go on
+	@$(BIN)/python -m evenflow.testkit.processes zombie
 
 determinism: $(STAMP) ## Every scenario and the demo twice, in unlike surroundings: the logs must be equal
 	.ci/determinism $(BIN)/evenflow

@@ -1,25 +1,15 @@
-"""Every service by name, with its settings and its composition root. Nothing else lists the services."""
+"""Every service by name, with its settings and its composition root. Nothing else lists the services.
+
+A service's modules are loaded when they are asked for, so that a process of one service starts without the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final
 
-from evenflow.billing.main import build as build_billing
-from evenflow.billing.settings import BillingSettings
-from evenflow.checkpoint.main import build as build_checkpoint
-from evenflow.checkpoint.settings import CheckpointSettings
-from evenflow.console.main import build as build_console
-from evenflow.console.settings import ConsoleSettings
-from evenflow.gateway.main import build as build_gateway
-from evenflow.gateway.settings import GatewaySettings
-from evenflow.inventory.main import build as build_inventory
-from evenflow.inventory.settings import InventorySettings
-from evenflow.link_probe.main import build as build_link_probe
-from evenflow.link_probe.settings import LinkProbeSettings
-from evenflow.placement.main import build as build_placement
-from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import Service
 from evenflow.platform.settings import Settings
@@ -27,27 +17,39 @@ from evenflow.platform.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class ServiceKind:
-    """One kind of service. `build` takes the runtime and an instance of `settings`.
+    """One kind of service, of which `package` holds `settings` and `main`.
 
     `operations_port` is where a process of its own answers those who keep it running, unless told otherwise.
     """
 
     name: str
-    settings: type[Settings]
-    build: Callable[[Runtime, Any], Service]
+    package: str
+    settings_class: str
     operations_port: int
+
+    @property
+    def settings(self) -> type[Settings]:
+        """The class of its settings."""
+        found: type[Settings] = getattr(import_module(f"{self.package}.settings"), self.settings_class)
+        return found
+
+    @property
+    def build(self) -> Callable[[Runtime, Any], Service]:
+        """Makes one incarnation of a runtime and an instance of `settings`."""
+        found: Callable[[Runtime, Any], Service] = import_module(f"{self.package}.main").build
+        return found
 
 
 #: In the order of their start.
 SERVICES: Final[dict[str, ServiceKind]] = {
     kind.name: kind
     for kind in (
-        ServiceKind("inventory", InventorySettings, build_inventory, 7081),
-        ServiceKind("link-probe", LinkProbeSettings, build_link_probe, 7082),
-        ServiceKind("placement", PlacementSettings, build_placement, 7083),
-        ServiceKind("billing", BillingSettings, build_billing, 7084),
-        ServiceKind("checkpoint", CheckpointSettings, build_checkpoint, 7085),
-        ServiceKind("gateway", GatewaySettings, build_gateway, 7086),
-        ServiceKind("console", ConsoleSettings, build_console, 7087),
+        ServiceKind("inventory", "evenflow.inventory", "InventorySettings", 7081),
+        ServiceKind("link-probe", "evenflow.link_probe", "LinkProbeSettings", 7082),
+        ServiceKind("placement", "evenflow.placement", "PlacementSettings", 7083),
+        ServiceKind("billing", "evenflow.billing", "BillingSettings", 7084),
+        ServiceKind("checkpoint", "evenflow.checkpoint", "CheckpointSettings", 7085),
+        ServiceKind("gateway", "evenflow.gateway", "GatewaySettings", 7086),
+        ServiceKind("console", "evenflow.console", "ConsoleSettings", 7087),
     )
 }

@@ -11,12 +11,20 @@ from typing import Any
 
 import httpx
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from evenflow.client.api import AsyncClient
 from evenflow.hosting.registry import SERVICES
 from evenflow.testkit.processes.fleet import Processes, ServiceProcess
 
 pytestmark = pytest.mark.servers
+#: Headers and value: nothing at all, no JSON, another major version, a header that is no text.
+POISON: list[tuple[list[tuple[str, bytes]], bytes]] = [
+    ([], b""),
+    ([("ce_specversion", b"1.0"), ("ce_type", b"task.submitted"), ("ce_id", b"p1")], b"{"),
+    ([("ce_specversion", b"9.0"), ("ce_type", b"task.submitted"), ("ce_id", b"p2")], b"{}"),
+    ([("ce_specversion", b"1.0"), ("ce_type", b"\xff\xfe"), ("ce_id", b"p3")], b"{}"),
+]
 TASK = {"id": "hello", "command": [sys.executable, "-c", "print('hello', flush=True)"], "resources": {"cpu": 1}}
 
 
@@ -65,6 +73,36 @@ async def test_a_task_lives_through_seven_processes_and_all_end_in_order(process
         assert "of-this-test" not in one.running.log.read_text()
 
 
+async def test_records_that_nobody_can_read_are_parked_and_the_pool_goes_on(processes: Processes) -> None:
+    """Among the inputs of the decider on a real broker: parked in its transaction, shown, dropped; nothing waits."""
+    placement, console = await asyncio.gather(processes.start("placement"), processes.start("console"))
+    await processes.ready(placement, state="leading")
+    await processes.ready(console)
+    brokers = processes.environment["EVENFLOW_HOST_LOG"].removeprefix("kafka://")
+    producer = AIOKafkaProducer(bootstrap_servers=brokers)
+    await producer.start()
+    for number, (headers, value) in enumerate(POISON):
+        await producer.send_and_wait("evenflow.tasks.v1", value, key=b"default/p", partition=number, headers=headers)
+    await producer.stop()
+    url = console.doors["console"]
+    async with AsyncClient(url) as client, asyncio.timeout(60):
+        submitted = await client.submit(TASK)
+        while (await client.status(submitted.task)).state != "queued":
+            await asyncio.sleep(0.1)
+        while len(letters := json.loads(await _command("dlq", "list", "-o", "json", "--url", url))["items"]) < len(
+            POISON
+        ):
+            await asyncio.sleep(0.1)
+    assert {row["origin"] for row in letters} == {f"evenflow.tasks.v1/{number}/0" for number in range(len(POISON))}
+    place = f"{letters[0]['topic']}/{letters[0]['partition']}/{letters[0]['offset']}"
+    await _command("dlq", "drop", place, "--url", url)
+    async with asyncio.timeout(20):
+        while len(json.loads(await _command("dlq", "list", "-o", "json", "--url", url))["items"]) == len(POISON):
+            await asyncio.sleep(0.1)
+    assert placement.running.lives
+    assert not placement.said("service ended")
+
+
 async def test_a_process_waits_for_its_servers_and_says_for_which(processes: Processes, own_servers: Any) -> None:
     """Nothing is restarted: it is there before its log, serves when the log comes, and lives on when it goes away."""
     kafka = own_servers.running["kafka"]
@@ -95,6 +133,16 @@ async def test_a_topic_that_differs_ends_the_process_with_the_mend(processes: Pr
     said = billing.running.said()
     assert "topic evenflow.tasks.v1 has 3 partitions and the registry says 16" in said
     assert "Traceback" not in said
+
+
+async def _command(*arguments: str) -> str:
+    """What the command line prints."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "evenflow.cli", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return output.decode()
 
 
 async def _figures(one: ServiceProcess) -> dict[str, float]:

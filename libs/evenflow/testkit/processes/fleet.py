@@ -69,7 +69,7 @@ class Processes:
     def __init__(self, folder: Path, environment: Mapping[str, str], clock: Clock) -> None:
         self.folder = folder
         self.started: list[ServiceProcess] = []
-        self._environment = dict(environment)
+        self.environment = dict(environment)
         self._clock = clock
 
     async def __aenter__(self) -> Self:
@@ -96,7 +96,7 @@ class Processes:
         """
         name = f"{service}-{len(self.started)}"
         ports = {f"EVENFLOW_HOST_{door.upper()}_PORT": "0" for door in DOORS}
-        whole = {**self._environment, **ports, **(environment or {})}
+        whole = {**self.environment, **ports, **(environment or {})}
         command = [sys.executable, "-m", "evenflow.cli", "run", service]
         if at:
             harm = ("--point", at, "--nth", str(nth), "--signal", number.name.removeprefix("SIG"))
@@ -113,13 +113,13 @@ class Processes:
         """Start the agent of a node; it joins in the background."""
         where = ("--url", gateway, "--token", token, "--document", str(document), "--data", str(data))
         command = [sys.executable, "-m", "evenflow.cli", "agent", *where]
-        return self.spawn(f"agent-{len(self.started)}", command, self._environment)
+        return self.spawn(f"agent-{len(self.started)}", command, self.environment)
 
     def nodes(self, gateway: str, token: str, count: int, data: Path) -> ServiceProcess:
         """Start simulated nodes; see `nodes`."""
         where = ("--url", gateway, "--token", token, "--count", str(count), "--folder", str(data))
         command = [sys.executable, "-m", "evenflow.testkit.processes.nodes", *where]
-        return self.spawn(f"nodes-{len(self.started)}", command, self._environment)
+        return self.spawn(f"nodes-{len(self.started)}", command, self.environment)
 
     def spawn(self, name: str, command: list[str], environment: Mapping[str, str]) -> ServiceProcess:
         """Start any process of the product; it is stopped with the others."""

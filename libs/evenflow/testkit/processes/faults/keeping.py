@@ -50,6 +50,7 @@ class Kept:
 
     async def kill_at(self, point: str, nth: int) -> None:
         """Let it kill itself at a fail point and wait until it has. Raises Unavailable when it never gets there."""
+        await self.ready()
         before = self.ends
         self._orders.write_text(json.dumps({"point": point, "nth": nth, "signal": "KILL"}), encoding="utf-8")
         self.tell(signal.SIGUSR1)
@@ -58,6 +59,15 @@ class Kept:
             if self._clock.monotonic_ms() > until_ms:
                 raise Unavailable(f"{self.service} did not reach {point} {nth} times within {END_S:.0f} s")
             await self._clock.sleep(LOOK_S)
+
+    async def ready(self) -> None:
+        """Wait until it runs and serves. Raises Unavailable."""
+        until_ms = self._clock.monotonic_ms() + round(END_S * 1_000)
+        while self.now is None:
+            if self._clock.monotonic_ms() > until_ms:
+                raise Unavailable(f"{self.service} was not started again within {END_S:.0f} s")
+            await self._clock.sleep(LOOK_S)
+        await self._processes.ready(self.now, within_s=END_S)
 
     async def kill_at_next_start(self, point: str) -> None:
         """Let its next process kill itself at a fail point of its start, and wait until it has."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from evenflow.hosting.registry import SERVICES
 from evenflow.platform.stores.factory import open_documents, open_live
 from evenflow.testkit.processes.faults.world import World
 
@@ -122,7 +123,6 @@ async def _kill_deciders(world: World) -> None:
         world.services[service].tell(signal.SIGKILL)
 
 
-SERVICES: Final = ("inventory", "link-probe", "placement", "billing", "checkpoint", "gateway", "console")
 #: Fail points that the flow of tasks reaches in every service.
 PUBLISHERS: Final = ("inventory", "billing", "gateway", "console")
 

@@ -132,12 +132,18 @@ class World:
             await asyncio.gather(task, return_exceptions=True)
 
     async def probe(self, *, within_s: float) -> None:
-        """Submit a short task and wait until it has succeeded: the whole course works. Raises Unavailable."""
+        """Submit a short task, wait until it has succeeded and is charged and every service serves.
+
+        Raises Unavailable or TimeoutError.
+        """
         self._probes += 1
         name = f"probe-{self._probes}"
         async with asyncio.timeout(within_s):
             await self._submit({"id": name, "run": {"work_s": 0.2}, "resources": {"cpu": "0.1"}})
             await self.until(lambda: self._succeeded(name), within_s, f"{name} to succeed")
+            await self.until(lambda: self._charged(name), within_s, f"the ledger's line of {name}")
+        for kept in self.services.values():
+            await kept.ready()
 
     async def settled(self, *, within_s: float) -> dict[str, int]:
         """Wait until every task has ended, every record is read and every place is free; what was left otherwise."""
@@ -185,6 +191,10 @@ class World:
     async def _succeeded(self, task: str) -> bool:
         async with AsyncClient(self.console) as client:
             return (await client.status(task)).state == "succeeded"
+
+    async def _charged(self, task: str) -> bool:
+        async with AsyncClient(self.console) as client:
+            return any(line["kind"] == "work" for line in (await client.ledger(task=task)).items)
 
     async def _tasks_left(self) -> int:
         async with AsyncClient(self.console) as client:
