@@ -92,6 +92,21 @@ def test_a_machine_that_came_back_empty_loses_the_attempt(pool: Any) -> None:
     assert [point.progress_ms for point in pool.last("task.assigned").resume] == [60_000]
 
 
+def test_it_loses_the_attempt_before_its_node_counts_as_back(pool: Any) -> None:
+    """Its word may come before inventory's; what a task that waits for its node waited for is gone all the same."""
+    pool.node("n1")
+    pool.submit("t1", reschedule_on_lost=False, **DEVICE)
+    pool.turn()
+    pool.started("t1")
+    pool.node("n2")
+    pool.node("n1", reach="lost")
+    assert pool.types(pool.turn()) == []
+    assert pool.model.tasks["default/t1"].unreachable
+    _taken_anew(pool, "t1")
+    assert pool.types(pool.turn()) == ["task.requeued", "task.assigned"]
+    assert pool.node_of("t1", 2, 0) == "n2"
+
+
 def test_an_acceptance_that_comes_late_is_no_second_one(pool: Any) -> None:
     """Receipts in the wrong order, and an agent that restarted with its journal, change nothing."""
     pool.node("n1")

@@ -35,10 +35,13 @@ class Story:
         self.guardian = Guardian(silence_tolerance_ms=30_000, blind_max_ms=900_000)
         self.records: list[Seen] = []
 
-    def say(self, t_s: float, event_type: str, body: Mapping[str, Any] | None = None, *, fact: str = "") -> None:
+    def say(
+        self, t_s: float, event_type: str, body: Mapping[str, Any] | None = None, *, fact: str = "", session: str = ""
+    ) -> None:
         """One record; every fact has its own id unless given."""
         number = len(self.records)
         headers = (("ce_type", event_type.encode()), ("ce_id", (fact or f"id-{number}").encode()))
+        headers += (("session", session.encode()),) if session else ()
         record = Seen(round(t_s * 1000), "topic", 0, number, b"default/t1", json.dumps(body or {}).encode(), headers)
         self.records.append(record)
         self.model.apply(record)
@@ -61,15 +64,18 @@ class Story:
         document = {"id": "q", "parent": "root", "limit": limit}
         self.say(0, "document.published", {"kind": "queue", "name": "q", "version": 1, "document": document})
 
-    def task(self, t_s: float, event_type: str, task: str = "t1", *, fact: str = "", **more: Any) -> None:
-        """A decision about a task."""
-        self.say(t_s, event_type, {"tenant": "default", "task": task, "queue": "q", **more}, fact=fact)
+    def task(
+        self, t_s: float, event_type: str, task: str = "t1", *, fact: str = "", session: str = "", **more: Any
+    ) -> None:
+        """A decision about a task, or what an agent says of it in a session."""
+        body = {"tenant": "default", "task": task, "queue": "q", **more}
+        self.say(t_s, event_type, body, fact=fact, session=session)
 
-    def assign(self, t_s: float, task: str = "t1", *, attempt: int = 1, **place: Any) -> None:
-        """A place for one member, and its desired state."""
+    def assign(self, t_s: float, task: str = "t1", *, attempt: int = 1, waits: bool = False, **place: Any) -> None:
+        """A place for one member, and its desired state. `waits`: its node is waited for."""
         where = {**PLACE, **place}
         self.task(t_s, "task.assigned", task, attempt=attempt, generation=attempt, epoch=1, members=[where])
-        document = {**SPECIFICATION, "id": task}
+        document = {**SPECIFICATION, "id": task, **({"reschedule_on_lost": False} if waits else {})}
         self.task(t_s, "attempt.desired", task, attempt=attempt, wish="run", place=where, specification=document)
 
     def receipt(self, t_s: float, kind: str, task: str = "t1", *, attempt: int = 1, **more: Any) -> None:

@@ -107,6 +107,17 @@ def another_model(story: Story) -> None:
     story.task(1, "attempt.desired", attempt=1, wish="run", place=where, specification=document)
 
 
+def lost_while_it_waits(story: Story, *members: tuple[str, str]) -> None:
+    """A task that waits for n1 is given up while n1 is lost; `members`: where another was, and what became of it."""
+    story.assign(1, waits=True)
+    story.receipt(2, "accepted", session="s1")
+    story.node(reach="lost", at=40)
+    ends = enumerate(members or [("n1", "lost")])
+    uses = [{"place": {**PLACE, "member": number, "node": node}, "ended_as": end} for number, (node, end) in ends]
+    use = {"attempt": 1, "end": "lost", "cause": "node-lost", "members": uses}
+    story.task(50, "task.requeued", use=use, failure_count=0)
+
+
 def progress_went_back(story: Story) -> None:
     """A later attempt resumes below an earlier one."""
     story.assign(1)
@@ -165,6 +176,7 @@ def never_explained(story: Story) -> None:
         (billed_too_long, "INV6"),
         (priced_wrongly, "INV6"),
         (another_model, "INV7"),
+        (lost_while_it_waits, "INV7"),
         (progress_went_back, "INV8"),
         (mixed_generations, "INV8"),
         (other_peers, "INV3"),
@@ -179,6 +191,31 @@ def test_each_invariant_speaks_when_it_is_broken(spoil: Any, invariant: str) -> 
     story.node("n2")
     spoil(story)
     assert invariant in story.violations()
+
+
+@pytest.mark.parametrize(("session", "broken"), [("s2", False), ("s1", True), ("", True)])
+def test_a_machine_that_takes_a_member_anew_is_waited_for_no_longer(session: str, broken: bool) -> None:
+    """It is empty, and its word may come before inventory's that the node is back; the same session proves nothing."""
+    story = Story()
+    story.node()
+    story.node("n2")
+    story.receipt(0.5, "accepted", session="s0")
+    story.assign(1, waits=True)
+    story.receipt(2, "accepted", session="s1")
+    story.node(reach="lost", at=40)
+    story.receipt(50, "accepted", session=session)
+    use = {"attempt": 1, "end": "lost", "cause": "node-lost", "members": [{"place": PLACE, "ended_as": "lost"}]}
+    story.task(50, "task.requeued", use=use, failure_count=0)
+    assert ("INV7" in story.violations()) is broken
+
+
+def test_a_member_that_was_done_before_its_node_was_lost_is_not_given_up() -> None:
+    """What its gang lost is on another node, one that was removed and never comes back."""
+    story = Story()
+    story.node()
+    story.node("n2", revoked=True)
+    lost_while_it_waits(story, ("n1", "succeeded"), ("n2", "lost"))
+    assert "INV7" not in story.violations()
 
 
 def test_a_run_that_does_not_end_breaks_progress() -> None:

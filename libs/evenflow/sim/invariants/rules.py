@@ -11,6 +11,7 @@ from evenflow.core.demand.task import Task
 from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import NodeDescription
 from evenflow.core.lifecycle.event_types import EventType
+from evenflow.core.lifecycle.member import MemberState
 from evenflow.events.contract import ID_PATTERN
 from evenflow.events.documents.node import parse_node
 from evenflow.events.documents.task_specification import parse_task
@@ -57,14 +58,23 @@ class Rules:
 
     @staticmethod
     def _given_up(model: Observation, record: Seen) -> Iterator[str]:
-        """A task that waits for its node is not given up while the node is lost and may come back."""
+        """A task that waits for its node is not given up while the node is lost and may come back with what runs there.
+
+        Judged by the members that were given up: one that was done before stands in no node's way. A machine that took
+        a member anew has nothing to wait for, and says so before inventory says that its node is back.
+        """
         body = record.body
         use = body.get("use") or {}
         task = model.tasks.get((str(body.get("tenant", "default")), str(body.get("task", ""))))
         if task is None or task.document is None or task.document.get("reschedule_on_lost") is not False:
             return
+        attempt = task.attempts.get(int(use.get("attempt", 0)))
         for member in use.get("members", ()) if use.get("cause") == "node-lost" else ():
-            node = model.nodes.get(str((member.get("place") or {}).get("node")))
+            place = member.get("place") or {}
+            node = model.nodes.get(str(place.get("node")))
+            known = None if attempt is None else attempt.members.get(int(place.get("member", -1)))
+            if member.get("ended_as") != MemberState.LOST or (known is not None and known.taken_anew):
+                continue
             if node is not None and node.reach == "lost" and any(node.capacity.values()):
                 yield f"{task.shown} was given up although it waits for {node.id}"
 

@@ -39,7 +39,8 @@ class MemberView:
     """One member of an attempt.
 
     `free_ms` is when its resources were proven free; `booked`: its queue still pays for them, which ends then or when
-    the attempt or its node is declared lost; `leftover`: gone, but something stays on its devices.
+    the attempt or its node is declared lost; `leftover`: gone, but something stays on its devices. `session` is the one
+    in which its node took it; `taken_anew`: the node took it in another one too, so its machine forgot the first time.
     """
 
     number: int
@@ -57,6 +58,8 @@ class MemberView:
     free_ms: int | None = None
     booked: bool = False
     leftover: bool = False
+    session: str = ""
+    taken_anew: bool = False
     resumed_progress_ms: int | None = None
     resumed_generation: int = 0
     damaged: tuple[str, ...] = ()

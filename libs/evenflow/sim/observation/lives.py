@@ -316,6 +316,17 @@ def _progressed(model: Observation, record: Seen) -> None:
         found[2].progress_ms = max(found[2].progress_ms, int(record.body.get("progress_ms", 0)))
 
 
+def _accepted(model: Observation, record: Seen) -> None:
+    """An agent that remembers a member never takes it twice: an acceptance in another session is an empty machine's."""
+    _receipt(MemberState.ACCEPTED)(model, record)
+    found, session = _believed(model, record), record.header("session")
+    if found is None or not session:
+        return
+    member = found[2]
+    member.taken_anew |= member.session not in ("", session)
+    member.session = member.session or session
+
+
 def _reclaimed_late(model: Observation, record: Seen) -> None:
     """A reclaim receipt frees the devices even if its state was passed: a leftover that is gone is told again."""
     _receipt(MemberState.RECLAIMED)(model, record)
@@ -337,7 +348,7 @@ FOLDS: Final[dict[str, Callable[[Observation, Seen], None]]] = {
     EventType.TASK_ENDED: _ended,
     EventType.SUBMISSION_REFUSED: _submission_refused,
     EventType.ATTEMPT_DESIRED: _desired,
-    EventType.ATTEMPT_ACCEPTED: _receipt(MemberState.ACCEPTED),
+    EventType.ATTEMPT_ACCEPTED: _accepted,
     EventType.ATTEMPT_REFUSED: _receipt(MemberState.REFUSED),
     EventType.ATTEMPT_STAGED: _receipt(MemberState.STAGED),
     EventType.ATTEMPT_STARTED: _receipt(MemberState.STARTED),
