@@ -11,7 +11,10 @@ of its partition until the next step.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from evenflow.platform.broker.embedded.clients.giving_way import give_way
@@ -28,14 +31,43 @@ TRIM_COUNT = 10_000
 
 @dataclass(slots=True)
 class Cleaned:
-    """What the last compaction of a partition left: where it ended, how many records, and when each tombstone may go.
+    """What the last compaction of a partition left: where it ended, how many records, and when its tombstones may go.
 
-    `due_ms` is by offset. A new process begins the time of all of them anew.
+    `passes` are the compactions whose tombstones are still there, as (end, due_ms), ascending: all that one of them was
+    the first to meet go together, so that nothing is remembered of each. A new process begins their time anew.
     """
 
     end: int = 0
     kept_count: int = 0
-    due_ms: dict[int, int] = field(default_factory=dict)
+    passes: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the first tombstones may go; None when there are none."""
+        return min((due_ms for _, due_ms in self.passes), default=None)
+
+    def split(
+        self, tombstones: Iterable[int], end: int, *, now_ms: int, due_ms: int
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """Of the tombstones that a pass up to `end` met, by offset: which go now, and the passes of the others.
+
+        `due_ms` is for those that no pass met before.
+        """
+        passes = [*self.passes]
+        if not passes or end > passes[-1][0]:
+            passes.append((end, due_ms))
+        gone: list[int] = []
+        used: dict[int, None] = {}
+        for offset in tombstones:
+            index = bisect_right(passes, offset, key=_end_of)
+            if passes[index][1] <= now_ms:
+                gone.append(offset)
+            else:
+                used[index] = None
+        return gone, [passes[index] for index in sorted(used)]
+
+
+_end_of = itemgetter(0)
 
 
 class Retention:
@@ -140,7 +172,7 @@ class Retention:
         """Drop what a newer record of its key replaced, markers, aborted records, and tombstones past their time."""
         end = self._compactable_end(partition, now_ms)
         before = self._cleaned.setdefault(partition.partition_id, Cleaned())
-        tombstone_due = min(before.due_ms.values(), default=now_ms + 1) <= now_ms
+        tombstone_due = before.next_due_ms is not None and before.next_due_ms <= now_ms
         dirty = end - max(before.end, partition.start)
         if not tombstone_due and (dirty <= 0 or dirty < partition.rules.dirty_ratio * (dirty + before.kept_count)):
             return 0
@@ -160,12 +192,9 @@ class Retention:
                 newest[record.key] = (record.offset, record.value is None)
             position = records[-1].offset + 1
             await give_way()
-        due_ms = {
-            offset: before.due_ms.get(offset, now_ms + partition.rules.tombstone_ms)
-            for offset, is_tombstone in newest.values()
-            if is_tombstone
-        }
-        gone = [offset for offset, at_ms in due_ms.items() if at_ms <= now_ms]
+        tombstones = [offset for offset, is_tombstone in newest.values() if is_tombstone]
+        due_ms = now_ms + partition.rules.tombstone_ms
+        gone, passes = before.split(tombstones, end, now_ms=now_ms, due_ms=due_ms)
         superseded += gone
         if superseded:
             await self._archive(partition, end)
@@ -177,7 +206,7 @@ class Retention:
             )
             partition.tail.remove(set(superseded))
         before.end = end
-        before.due_ms = {offset: at_ms for offset, at_ms in due_ms.items() if at_ms > now_ms}
+        before.passes = passes
         before.kept_count = len(newest) - len(gone)
         return len(superseded)
 
