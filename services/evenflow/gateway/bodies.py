@@ -15,7 +15,8 @@ B = TypeVar("B", bound=BaseModel)
 class Body(BaseModel):
     """Unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # As in events.contract: values of requests are mostly ids that never come again.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, cache_strings="keys")
 
 
 class SessionBody(Body):
