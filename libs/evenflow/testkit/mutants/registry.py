@@ -14,8 +14,8 @@ from evenflow.testkit.mutants.admission.loose_ids import with_loose_ids
 from evenflow.testkit.mutants.admission.strict_numbers import without_strict_numbers
 from evenflow.testkit.mutants.admission.whole_return import without_whole_return
 from evenflow.testkit.mutants.agents.manifest_last import without_manifest_last
+from evenflow.testkit.mutants.agents.run_from_ready import without_run_from_ready
 from evenflow.testkit.mutants.agents.stale_wishes import without_stale_refusal
-from evenflow.testkit.mutants.agents.start_until_run import without_start_until_run
 from evenflow.testkit.mutants.agents.told_again import without_telling_again
 from evenflow.testkit.mutants.billing.core_price import without_core_price
 from evenflow.testkit.mutants.billing.double_charge import with_double_charge
@@ -297,11 +297,9 @@ MUTANTS: Final[dict[str, Mutant]] = {
         without_growing_pause,
         breaks=("R41-b-retries-grow-apart",),
     ),
-    "start-until-run": Mutant(
-        "a start lasts until the agent looks, though the run began before",
-        without_start_until_run,
-        kinds=("agent-paused",),
-        seed=138,
+    "run-from-ready": Mutant(
+        "a run counts from its launch, and its start is billed twice",
+        without_run_from_ready,
         breaks=("a-pause-while-starting-bills-no-moment-twice",),
     ),
     "whole-return": Mutant(
