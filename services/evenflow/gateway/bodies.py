@@ -61,4 +61,5 @@ def read_json(kind: type[B], data: bytes) -> B:
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
-        raise refused(error, "body") from None
+        wrong = refused(error, "body")
+    raise wrong  # out here, without pydantic's error and the frames that it holds
