@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from evenflow.platform.broker.embedded.log import EmbeddedLog
-from evenflow.platform.broker.embedded.retention import Cleaned
+from evenflow.platform.broker.embedded.records import LogRecord
+from evenflow.platform.broker.embedded.retention import CHUNK_COUNT, Cleaned, Retention
 from evenflow.platform.broker.embedded.storage.cache import HASHES_MAX, HASHES_MIN
 from evenflow.platform.broker.embedded.storage.memory import MemoryStorage
+from evenflow.platform.broker.embedded.storage.tail import Tail
+from evenflow.platform.broker.embedded.topics import TopicRules
 from evenflow.platform.clock import SystemClock
 
 DAY_MS = 86_400_000
@@ -70,3 +73,33 @@ def test_a_clock_that_went_back_breaks_no_order():
     _, cleaned.passes = cleaned.split([3, 12], 20, now_ms=50, due_ms=150)
     gone, cleaned.passes = cleaned.split([3], 10, now_ms=40, due_ms=140)
     assert (gone, cleaned.passes) == ([], [(20, 150)])
+
+
+class Partition:
+    """A long partition that notes how much of it is held at once."""
+
+    topic, number, partition_id, start, archived = "t", 0, 0, 0, 0
+
+    def __init__(self, count: int, **rules: str) -> None:
+        self.next = self.stable = count
+        self.rules = TopicRules.from_configs("t", {"cleanup.policy": "compact,delete", **rules})
+        self.most = 0
+        self.tail = Tail()
+
+    def read(self, start: int, end: int, limit: int) -> list[LogRecord]:
+        """Records of one key, one a millisecond."""
+        found = [LogRecord("t", 0, at, at, b"k", b"") for at in range(start, min(end, start + limit))]
+        self.most = max(self.most, len(found))
+        return found
+
+
+async def test_a_long_partition_is_looked_at_in_small_pieces():
+    """Found: a thousand records at once of each partition, every few seconds, to see that none was old enough."""
+    log = EmbeddedLog(clock=SystemClock(), storage=MemoryStorage())
+    young = Partition(5_000, **{"retention.ms": str(10 * DAY_MS * 365 * 100), "min.cleanable.dirty.ratio": "1"})
+    old = Partition(5_000, **{"retention.ms": "-1", "min.cleanable.dirty.ratio": "0.01"})
+    retention = Retention(log)
+    assert retention._expired_end(young, SystemClock().now_ms()) == 0
+    assert young.most == 1
+    assert await retention._compact(old, SystemClock().now_ms()) == 4_999
+    assert old.most <= CHUNK_COUNT

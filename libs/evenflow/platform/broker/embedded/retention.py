@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from evenflow.platform.broker.embedded.log import EmbeddedLog
     from evenflow.platform.broker.embedded.topics import Partition
 
-CHUNK_COUNT = 1_000
+#: Records that are read at once: what a look at a long partition holds for a moment.
+CHUNK_COUNT = 100
+#: Records looked at before others get their turn, and records of one piece for the archive.
+PIECE_COUNT = 1_000
 TRIM_COUNT = 10_000
 
 
@@ -114,13 +117,14 @@ class Retention:
         if partition.rules.retention_ms < 0:
             return partition.start
         oldest_ms = now_ms - partition.rules.retention_ms
-        position = partition.start
+        position, count = partition.start, 1  # mostly the first is young enough
         while position < partition.stable:
-            records = partition.read(position, partition.stable, CHUNK_COUNT)
+            records = partition.read(position, partition.stable, count)
             for record in records:
                 if record.timestamp >= oldest_ms:
                     return record.offset
             position = records[-1].offset + 1 if records else partition.stable
+            count = CHUNK_COUNT
         return position
 
     def _oversized_end(self, partition: Partition) -> int:
@@ -178,7 +182,7 @@ class Retention:
             return 0
         newest: dict[bytes, tuple[int, bool]] = {}  # offset, tombstone: never the records, which may be many
         superseded: list[int] = []
-        position = partition.start
+        position, looked = partition.start, 0
         while position < end:
             records = partition.read(position, end, CHUNK_COUNT)
             if not records:
@@ -191,6 +195,11 @@ class Retention:
                     superseded.append(newest[record.key][0])
                 newest[record.key] = (record.offset, record.value is None)
             position = records[-1].offset + 1
+            looked += len(records)
+            if looked >= PIECE_COUNT:
+                looked = 0
+                await give_way()
+        if looked:
             await give_way()
         tombstones = [offset for offset, is_tombstone in newest.values() if is_tombstone]
         due_ms = now_ms + partition.rules.tombstone_ms
@@ -233,7 +242,7 @@ class Retention:
         if archive is None or not archive.keeps(partition.topic):
             return
         while partition.archived < end:
-            records = partition.read(partition.archived, end, CHUNK_COUNT)
+            records = partition.read(partition.archived, end, PIECE_COUNT)
             after = records[-1].offset + 1 if records else end
             facts = [record for record in records if record.kind == DATA]
             if facts:
