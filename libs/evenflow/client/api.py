@@ -23,6 +23,7 @@ from evenflow.client.errors import Answered, Unreachable
 
 T = TypeVar("T")
 URL: Final = "http://127.0.0.1:7070"
+_SPENT: Final = httpx.ByteStream(b"")
 TIMEOUT_S: Final = 10.0
 
 
@@ -50,6 +51,7 @@ def _request(call: Call[Any], timeout_s: float) -> dict[str, Any]:
 
 
 def _read(call: Call[T], answer: httpx.Response) -> T:
+    answer.stream = _SPENT  # read to its end; httpx's own holds the answer, and with its body waits for the collector
     try:
         body = answer.json()
     except ValueError:

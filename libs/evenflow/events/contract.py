@@ -26,7 +26,8 @@ Document = dict[str, Any]
 class Part(BaseModel):
     """A nested value of a contract."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # Keys come again and again, values are mostly ids that never do: remembering those keeps megabytes for nothing.
+    model_config = ConfigDict(frozen=True, extra="ignore", cache_strings="keys")
 
 
 class Contract(Part):

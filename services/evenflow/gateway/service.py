@@ -178,7 +178,8 @@ class Gateway:
             try:
                 good.append(admit(record, node=node, public=public, session_key=lambda s: self.session_key(node, s)))
             except Refused as error:
-                refused.append((record.sequence, error))
+                # Its traceback holds this very list, and with it the whole request until the collector looks.
+                refused.append((record.sequence, error.with_traceback(None)))
         if good:
             await self._outlet.send(good)
         self.published_count += len(good)

@@ -17,6 +17,8 @@ from evenflow.events.documents.node import parse_node
 from evenflow.platform.broker.codec import Received
 
 WINDOWS_PER_NODE_MAX = 4
+#: They come in order, one every few seconds: a minute of them is enough to know a repeat, and older ones are refused.
+HEARTBEATS_REMEMBERED_MAX = 64
 
 
 @dataclass(slots=True)
@@ -34,7 +36,7 @@ class NodeEntry:
         if found is None:
             while len(self.windows) >= WINDOWS_PER_NODE_MAX:
                 del self.windows[next(iter(self.windows))]
-            found = self.windows[session] = SequenceWindow()
+            found = self.windows[session] = SequenceWindow(HEARTBEATS_REMEMBERED_MAX)
         return found
 
 

@@ -116,7 +116,7 @@ def row_bytes(row: Row) -> bytes:
 def row_of(key: str, value: bytes) -> Row:
     """Read a row back. Raises Ended for one that a newer build wrote or that can't be read: nobody may lead over it."""
     try:
-        document: dict[str, Any] = from_json(value)
+        document: dict[str, Any] = from_json(value, cache_strings="keys")  # the values would fill the cache
         version = document["state_version"]
         if version > STATE_VERSION:
             message = f"the state row {key} has version {version}; this build writes {STATE_VERSION}: run the newer one"

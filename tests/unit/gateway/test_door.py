@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 
 import pytest
@@ -11,6 +12,7 @@ from evenflow.core.lifecycle.node import Administration, Health, Reach
 from evenflow.events import streams
 from evenflow.events.contracts.agent import AttemptAccepted, LinkSampled, NodeHeartbeat
 from evenflow.events.contracts.inventory import NodeChanged, NodeRegistered
+from evenflow.gateway.bodies import RecordBody
 from evenflow.platform.broker.codec import Fact
 from evenflow.platform.security.identity import key_from_seed, public_text
 from evenflow.platform.security.join_tokens import issue_token
@@ -189,6 +191,24 @@ def test_a_record_that_is_not_right_is_refused_with_its_reason(play, name, statu
     door = play(main)
     assert door.on(streams.RUNS) == []
     assert bool(door.on(streams.ALERTS)) == (status == 401)
+
+
+def test_a_refused_record_is_let_go_with_its_answer(play):
+    """Found: the refusal held the request through its traceback, until the collector looked."""
+    held = []
+
+    async def main(door):
+        await door.join()
+        gc.collect()
+        gc.disable()
+        try:
+            await door.send({**door.record(accepted()), "value": "{}"})
+            held.extend(one for one in gc.get_objects() if isinstance(one, RecordBody))
+        finally:
+            gc.enable()
+
+    play(main)
+    assert held == []
 
 
 def test_one_bad_record_does_not_hold_up_the_others(play):

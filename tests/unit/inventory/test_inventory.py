@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from evenflow.core.lifecycle.alerts import Alert
 from evenflow.core.lifecycle.node import Administration, DeviceState, Reach
 from evenflow.core.probing.load_frame import unpack
+from evenflow.core.probing.sequence import Freshness, SequenceWindow
 from evenflow.core.units import QUANTITY_MAX
 from evenflow.events import streams
 from evenflow.events.contracts.agent import DeviceLoad, NodeAnnounced, NodeHeartbeat, TransferFailed, TransferFinished
@@ -22,6 +23,7 @@ from evenflow.events.contracts.console import (
 from evenflow.events.contracts.inventory import DatasetChanged, NodeChanged, NodeRefused, NodeStatus
 from evenflow.events.contracts.platform import AlertBody, AlertCleared, AlertRaised
 from evenflow.events.envelope import AgentStamp
+from evenflow.inventory.registry import HEARTBEATS_REMEMBERED_MAX, WINDOWS_PER_NODE_MAX, NodeEntry
 from evenflow.inventory.settings import InventorySettings
 from evenflow.platform.broker.codec import Fact
 from evenflow.testkit.pool import Pool, run
@@ -241,6 +243,19 @@ def test_a_replayed_number_with_other_bytes_changes_nothing_and_raises_an_alert(
         assert all(device.state is DeviceState.OK for device in (await newest(pool, "n1")).devices)
 
     run(story)
+
+
+def test_few_heartbeats_of_a_session_are_remembered_and_older_ones_refused() -> None:
+    """Found: a thousand of each session, which at one every few seconds took an hour to be reached."""
+    windows: dict[str, SequenceWindow] = {}
+    entry = NodeEntry(status=None, description=None, last_ms=0, windows=windows)  # type: ignore[arg-type]  # not asked
+    for session in range(10):
+        window = entry.window(f"s{session}")
+        for sequence in range(HEARTBEATS_REMEMBERED_MAX + 100):
+            assert window.judge(sequence, b"x") is Freshness.FRESH
+        assert window.judge(1, b"x") is Freshness.TOO_OLD
+        assert len(window._seen) == HEARTBEATS_REMEMBERED_MAX
+    assert len(windows) == WINDOWS_PER_NODE_MAX
 
 
 def test_a_broken_device_is_published_and_live_load_is_packed_per_site() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenflow.events.contracts import agent
+from evenflow.placement.memory.model import DUE_SLACK
 
 DEVICE = {"resources": {"devices": {"count": 1}}}
 
@@ -253,3 +254,21 @@ def test_one_dead_member_restarts_the_whole_gang_after_all_have_stopped(pool: An
     assigned = pool.last("task.assigned")
     assert (assigned.attempt, assigned.generation, assigned.resume[0].progress_ms) == (2, 2, 60_000)
     assert len({member.node for member in assigned.members}) == 2
+
+
+def test_limits_of_attempts_that_ended_do_not_wait_for_their_moment(pool: Any) -> None:
+    """Found: each attempt left the time by which it had to be ready in memory, for as long as that time was away."""
+    pool.node("n1")
+    for number in range(3 * DUE_SLACK):
+        name = f"t{number}"
+        pool.submit(name, **DEVICE)
+        pool.turn()
+        pool.started(name)
+        pool.succeed(name)
+        pool.reclaim(name)
+        pool.turn()
+    assert len(pool.model._due_order) <= DUE_SLACK + 2
+    pool.submit("last", **DEVICE)
+    pool.turn()
+    assert pool.model.next_due_ms is not None
+    assert pool.model.due(pool.model.next_due_ms) == ["default/last"]

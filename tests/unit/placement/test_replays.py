@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenflow.core.probing.sequence import Freshness
-from evenflow.placement.deciding.replays import WINDOWS_MAX, Replays
+from evenflow.placement.deciding.replays import NODES_MAX, SESSIONS_PER_NODE_MAX, Replays
 
 PARTITIONS = 16
 
@@ -39,11 +39,21 @@ def test_one_number_with_two_contents_is_a_conflict_and_sessions_do_not_mix() ->
     assert replays.hear("n2", "s", 0, 1, b"y") is Freshness.FRESH
 
 
-def test_the_number_of_windows_is_bounded() -> None:
-    """Sessions that were silent for longest are forgotten first."""
+def test_the_number_of_nodes_is_bounded() -> None:
+    """Those that were silent for longest are forgotten first."""
     replays = Replays(1)
-    for number in range(WINDOWS_MAX + 10):
+    for number in range(NODES_MAX + 10):
         replays.hear(f"n{number}", "s", 0, 1, b"x")
-    assert len(replays._windows) == WINDOWS_MAX
+    assert replays.window_count == NODES_MAX
     assert replays.hear("n0", "s", 0, 1, b"x") is Freshness.FRESH
-    assert replays.hear(f"n{WINDOWS_MAX}", "s", 0, 1, b"x") is Freshness.REPEAT
+    assert replays.hear(f"n{NODES_MAX}", "s", 0, 1, b"x") is Freshness.REPEAT
+
+
+def test_a_node_that_opens_sessions_for_ever_takes_no_more_memory() -> None:
+    """Found: agents that lost their session left windows of it for every partition, for good."""
+    replays = Replays(8)
+    for number in range(1_000):
+        for partition in range(PARTITIONS):
+            replays.hear("n1", f"s{number}", partition, 1, b"x")
+    assert replays.window_count == SESSIONS_PER_NODE_MAX * PARTITIONS
+    assert replays.hear("n1", "s998", 3, 1, b"x") is Freshness.REPEAT

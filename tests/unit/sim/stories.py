@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from evenflow.events.envelope import time_text
 from evenflow.sim.expectations.runner import Judge
 from evenflow.sim.invariants import Guardian
 from evenflow.sim.observation.model import Observation
@@ -36,12 +37,12 @@ class Story:
         self.records: list[Seen] = []
 
     def say(
-        self, t_s: float, event_type: str, body: Mapping[str, Any] | None = None, *, fact: str = "", session: str = ""
+        self, t_s: float, event_type: str, body: Mapping[str, Any] | None = None, *, fact: str = "", **more: object
     ) -> None:
-        """One record; every fact has its own id unless given."""
+        """One record; every fact has its own id unless given, and said so many seconds after 1970."""
         number = len(self.records)
-        headers = (("ce_type", event_type.encode()), ("ce_id", (fact or f"id-{number}").encode()))
-        headers += (("session", session.encode()),) if session else ()
+        said = {"ce_type": event_type, "ce_id": fact or f"id-{number}", "ce_time": time_text(round(t_s * 1000)), **more}
+        headers = tuple((name, str(value).encode()) for name, value in said.items())
         record = Seen(round(t_s * 1000), "topic", 0, number, b"default/t1", json.dumps(body or {}).encode(), headers)
         self.records.append(record)
         self.model.apply(record)
@@ -69,7 +70,7 @@ class Story:
     ) -> None:
         """A decision about a task, or what an agent says of it in a session."""
         body = {"tenant": "default", "task": task, "queue": "q", **more}
-        self.say(t_s, event_type, body, fact=fact, session=session)
+        self.say(t_s, event_type, body, fact=fact, **({"session": session} if session else {}))
 
     def assign(self, t_s: float, task: str = "t1", *, attempt: int = 1, waits: bool = False, **place: Any) -> None:
         """A place for one member, and its desired state. `waits`: its node is waited for."""
@@ -77,6 +78,22 @@ class Story:
         self.task(t_s, "task.assigned", task, attempt=attempt, generation=attempt, epoch=1, members=[where])
         document = {**SPECIFICATION, "id": task, **({"reschedule_on_lost": False} if waits else {})}
         self.task(t_s, "attempt.desired", task, attempt=attempt, wish="run", place=where, specification=document)
+
+    def set_back(self, t_s: float, pause_s: float, *, fact: str = "") -> None:
+        """A failed attempt, and when the next may begin at the earliest."""
+        due_ms, use = round((t_s + pause_s) * 1000), {"attempt": 1, "end": "failed"}
+        self.task(t_s, "task.requeued", fact=fact, use=use, failure_count=1, not_before_ms=due_ms)
+
+    def beat(self, t_s: float, sequence: int, node: str = "n1", *, session: str = "s") -> None:
+        """A node's life sign; the first of a session announces it."""
+        kind = "node.heartbeat" if sequence > 1 else "node.announced"
+        self.say(t_s, kind, {"node": node}, session=session, sequence=sequence)
+
+    def lost(self, t_s: float, node: str = "n1") -> None:
+        """The observer, awake all the while, gives a node up."""
+        for moment in range(0, round(t_s), 5):
+            self.say(moment, "observer.beacon", {"observer": "inventory"})
+        self.say(t_s, "node.changed", {"node": node, "reach": "lost"})
 
     def receipt(self, t_s: float, kind: str, task: str = "t1", *, attempt: int = 1, **more: Any) -> None:
         """A receipt of member 0 on n1."""

@@ -138,6 +138,19 @@ def mixed_generations(story: Story) -> None:
     story.task(6, "task.assigned", attempt=2, generation=2, epoch=1, members=[{**PLACE, "node": "n2"}], resume=[saved])
 
 
+def a_shorter_pause(story: Story) -> None:
+    """A second setback that is followed by no longer pause than the first."""
+    story.set_back(1, 5)
+    story.set_back(10, 5)
+
+
+def lost_before_its_time(story: Story) -> None:
+    """A node that was heard half a tolerance ago."""
+    story.beat(1, 1)
+    story.beat(20, 2)
+    story.lost(35)
+
+
 def other_peers(story: Story) -> None:
     """A member of a gang is told of other nodes than its peers are on."""
     second = {**PLACE, "member": 1, "node": "n2"}
@@ -180,6 +193,8 @@ def never_explained(story: Story) -> None:
         (progress_went_back, "INV8"),
         (mixed_generations, "INV8"),
         (other_peers, "INV3"),
+        (a_shorter_pause, "INV8"),
+        (lost_before_its_time, "INV12"),
         (parked_without_a_word, "INV9"),
         (never_explained, "INV9"),
     ],
@@ -228,3 +243,35 @@ def test_a_run_that_does_not_end_breaks_progress() -> None:
     texts = [violation.text for violation in story.guardian.violations if violation.invariant == "INV8"]
     assert len(texts) == 1
     assert texts[0].startswith("t1 ")
+
+
+def test_pauses_that_double_up_to_the_limit_of_the_policy_break_nothing() -> None:
+    """The limit ends the doubling, a new rule or a new task under an old id begins it anew, a repeat says nothing."""
+    story = Story()
+    rule = {"retry": {"backoff_s": [5, 15]}}
+    story.say(0, "document.published", {"kind": "policy", "name": "default", "version": 1, "document": rule})
+    for at_s, pause_s in ((1, 5), (10, 10), (30, 15), (60, 15)):
+        story.set_back(at_s, pause_s, fact=f"at {at_s}")
+        story.set_back(1, 5, fact="at 1")
+    story.say(80, "document.published", {"kind": "policy", "name": "default", "version": 2, "document": {}})
+    story.set_back(90, 5)
+    story.task(100, "task.ended", end="cancelled", submitted_ms=5)
+    story.set_back(110, 5)
+    assert "another setback" not in " ".join(violation.text for violation in story.guardian.violations)
+
+
+def test_a_loss_after_the_tolerance_or_of_a_node_that_only_seemed_to_speak_breaks_nothing() -> None:
+    """Repeated numbers, other sessions and what the observer may not have read yet are no life signs."""
+    for late in (
+        {"t_s": 20, "sequence": 2},
+        {"t_s": 35, "sequence": 2},
+        {"t_s": 35, "sequence": 9, "session": "older"},
+        {"t_s": 49, "sequence": 9},
+    ):
+        story = Story()
+        story.node()
+        story.beat(1, 1)
+        story.beat(19, 2)
+        story.beat(**late)  # type: ignore[arg-type]  # named above
+        story.lost(50)
+        assert "INV12" not in story.violations(), late

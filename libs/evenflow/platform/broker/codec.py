@@ -229,7 +229,8 @@ def read_body(event_type: str, value: bytes, content_type: str = JSON_CONTENT_TY
     try:
         return contract.__pydantic_validator__.validate_json(value)  # type: ignore[no-any-return]  # typed by the table
     except ValidationError as error:
-        raise refused(error) from None
+        wrong = refused(error)
+    raise wrong  # out here, without pydantic's error and the frames that it holds
 
 
 def rewritten(event_type: str, value: bytes, wire: Wire) -> tuple[bytes, str]:

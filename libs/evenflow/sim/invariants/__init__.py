@@ -13,6 +13,7 @@ from evenflow.sim.invariants.endings import Endings
 from evenflow.sim.invariants.gangs import Gangs
 from evenflow.sim.invariants.intake import Intake
 from evenflow.sim.invariants.invariant import Invariant
+from evenflow.sim.invariants.pauses import Pauses
 from evenflow.sim.invariants.progress import Progress
 from evenflow.sim.invariants.quota import Quota
 from evenflow.sim.invariants.reasons import Reasons
@@ -54,6 +55,7 @@ class Guardian:
             Bills(),
             Rules(),
             Progress(),
+            Pauses(),
             self.reasons,
             self.quota,
             Blindness(silence_tolerance_ms, blind_max_ms),

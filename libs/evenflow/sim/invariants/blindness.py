@@ -1,4 +1,4 @@
-"""INV12 doubt: nobody is declared lost while the whole pool is silent together.
+"""INV12 doubt: nobody is declared lost while the whole pool is silent together, nor before the tolerance is over.
 
 Told from the log: when each node was last heard there, and whether the observer itself was awake all the time, which
 its own beacons say. Then every node fell silent at once, and the fault is the observer's.
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evenflow.core.lifecycle.event_types import EventType
+from evenflow.events.documents.policy import parse_policy
 from evenflow.sim.observation.model import Observation
 from evenflow.sim.observation.record import Seen
 
@@ -29,6 +30,9 @@ class Blindness:
         self._tolerance_ms = tolerance_ms
         self._blind_max_ms = blind_max_ms
         self._heard_ms: dict[str, int] = {}
+        #: When a node's newest session said something new; only that counts as life.
+        self._alive_ms: dict[str, int] = {}
+        self._spoken: dict[str, tuple[str, int]] = {}
         self._lost_ms: dict[str, int] = {}
         self._beacons_ms: list[int] = []
 
@@ -36,10 +40,22 @@ class Blindness:
         """Somebody else was heard, or the observer slept, or this is no loss."""
         if record.type in _LIFE_SIGNS:
             self._heard_ms[str(record.body.get("node", ""))] = model.now_ms
+            self._lives(model, record)
         elif record.type == EventType.OBSERVER_BEACON:
             self._beacons_ms.append(model.now_ms)
         elif record.type in _STATUS:
             yield from self._status(model, record)
+
+    def _lives(self, model: Observation, record: Seen) -> None:
+        """Forged, replayed and overtaken records, and those of an earlier session, are no sign of life."""
+        node, session, sequence = str(record.body.get("node", "")), record.header("session"), record.header("sequence")
+        if not sequence.isdigit() or record.id in model.forged:
+            return
+        announced = record.type == EventType.NODE_ANNOUNCED
+        known, newest = self._spoken.get(node, ("", 0))
+        if announced or (session == known and int(sequence) > newest):
+            self._spoken[node] = (session, int(sequence))
+            self._alive_ms[node] = model.now_ms
 
     def _status(self, model: Observation, record: Seen) -> Iterator[str]:
         node = str(record.body.get("node", ""))
@@ -49,7 +65,17 @@ class Blindness:
             self._lost_ms.pop(node, None)
         elif node not in self._lost_ms:
             self._lost_ms[node] = model.now_ms
+            yield from self._early(model, node)
             yield from self._doubtful(model, node)
+
+    def _early(self, model: Observation, node: str) -> Iterator[str]:
+        """A quarter of the tolerance is left for what the observer has not read yet."""
+        now_ms, tolerance_ms = model.now_ms, _tolerance_ms(model, self._tolerance_ms)
+        alive_ms = self._alive_ms.get(node)
+        if alive_ms is None or now_ms - alive_ms > tolerance_ms * 3 // 4 or now_ms - alive_ms < tolerance_ms // 4:
+            return
+        if self._awake(alive_ms, now_ms):
+            yield f"{node} was declared lost {now_ms - alive_ms} ms after it was heard, {tolerance_ms} ms are borne"
 
     def _doubtful(self, model: Observation, node: str) -> Iterator[str]:
         now_ms = model.now_ms
@@ -76,3 +102,10 @@ class Blindness:
         """Nothing more."""
         del model, settled
         yield from ()
+
+
+def _tolerance_ms(model: Observation, of_settings_ms: int) -> int:
+    """The tolerance in force: the policy's where it names one."""
+    if "tolerance_s" not in (model.policy.get("silence") or {}):
+        return of_settings_ms
+    return parse_policy(model.policy).silence.tolerance_ms

@@ -12,13 +12,18 @@ from evenflow.testkit.mutants.admission.kept_document import without_kept_docume
 from evenflow.testkit.mutants.admission.kept_share import without_kept_share
 from evenflow.testkit.mutants.admission.loose_ids import with_loose_ids
 from evenflow.testkit.mutants.admission.strict_numbers import without_strict_numbers
+from evenflow.testkit.mutants.admission.whole_return import without_whole_return
 from evenflow.testkit.mutants.agents.manifest_last import without_manifest_last
+from evenflow.testkit.mutants.agents.run_from_ready import without_run_from_ready
 from evenflow.testkit.mutants.agents.stale_wishes import without_stale_refusal
 from evenflow.testkit.mutants.agents.told_again import without_telling_again
 from evenflow.testkit.mutants.billing.core_price import without_core_price
 from evenflow.testkit.mutants.billing.double_charge import with_double_charge
 from evenflow.testkit.mutants.fleet.adoption import without_adoption
 from evenflow.testkit.mutants.fleet.blindness import without_blindness
+from evenflow.testkit.mutants.fleet.one_observer import without_one_observer
+from evenflow.testkit.mutants.fleet.struck_copies import without_struck_copies
+from evenflow.testkit.mutants.fleet.tolerance import without_tolerance
 from evenflow.testkit.mutants.log.archive_before_expiry import without_archive_before_expiry
 from evenflow.testkit.mutants.log.commit_before_park import with_commit_before_park
 from evenflow.testkit.mutants.log.dropped_letters import with_dropped_letters
@@ -27,10 +32,13 @@ from evenflow.testkit.mutants.log.image_offset import with_image_newer_than_its_
 from evenflow.testkit.mutants.log.offsets_before_state import with_offsets_before_state
 from evenflow.testkit.mutants.mutant import Mutant
 from evenflow.testkit.mutants.placement.cancel import with_cancel_at_once
+from evenflow.testkit.mutants.placement.counted_once import without_counted_once
 from evenflow.testkit.mutants.placement.double_release import with_double_release
 from evenflow.testkit.mutants.placement.final_end import without_final_end
+from evenflow.testkit.mutants.placement.growing_pause import without_growing_pause
 from evenflow.testkit.mutants.placement.inbox import without_inbox
 from evenflow.testkit.mutants.placement.late_receipts import without_late_refusal
+from evenflow.testkit.mutants.placement.never_free import without_never_free
 from evenflow.testkit.mutants.placement.one_generation import without_one_generation
 from evenflow.testkit.mutants.placement.reclaim_check import without_reclaim_check
 from evenflow.testkit.mutants.placement.soft_avoidance import without_soft_avoidance
@@ -38,7 +46,7 @@ from evenflow.testkit.mutants.placement.tombstone import with_early_tombstone
 
 #: Files that take minutes, with the mutants that they are tried against.
 SLOW: Final[dict[str, tuple[str, ...]]] = {
-    "R01-c-thousand-rounds": ("reclaim-check", "exact-quota"),
+    "R01-c-thousand-rounds": ("reclaim-check", "exact-quota", "whole-return"),
     "image-and-tail": ("image-offset",),
 }
 
@@ -251,5 +259,53 @@ MUTANTS: Final[dict[str, Mutant]] = {
         without_exact_model,
         seed=1,
         breaks=("R15-hopeless-tasks-evict-nobody",),
+    ),
+    "one-observer": Mutant(
+        "every copy of an observer works, on a part of what nodes say",
+        without_one_observer,
+        kinds=("rebalance",),
+        seed=474,
+        breaks=("two-copies-hear-alone",),
+    ),
+    "tolerance": Mutant(
+        "whoever is suspect is lost",
+        without_tolerance,
+        kinds=("node-cut", "site-cut", "agent-paused", "node-flapping"),
+        breaks=("R39-a-short-outages",),
+    ),
+    "struck-copies": Mutant(
+        "the catalogue keeps copies of data that are gone",
+        without_struck_copies,
+        kinds=("dataset-copy-dropped",),
+        seed=483,
+        breaks=("R61-a-dropped-copy", "R61-b-silent-copy"),
+    ),
+    "counted-once": Mutant(
+        "a task that two inputs of a round speak of waits twice",
+        without_counted_once,
+        seed=96,
+        breaks=("changed-before-it-was-first-placed",),
+    ),
+    "never-free": Mutant(
+        "a site that can never hold a task counts as free at once",
+        without_never_free,
+        seed=121,
+        breaks=("an-avoided-home-is-never-soon",),
+    ),
+    "growing-pause": Mutant(
+        "the pause before the next attempt does not grow",
+        without_growing_pause,
+        breaks=("R41-b-retries-grow-apart",),
+    ),
+    "run-from-ready": Mutant(
+        "a run counts from its launch, and its start is billed twice",
+        without_run_from_ready,
+        breaks=("a-pause-while-starting-bills-no-moment-twice",),
+    ),
+    "whole-return": Mutant(
+        "shares of a device come back a little smaller",
+        without_whole_return,
+        seed=126,
+        breaks=("R01-b-ten-tenths", "R01-c-thousand-rounds"),
     ),
 }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import httpx
 
 from evenflow.agent.clients.exchange import HttpRequest, HttpResponse
 from evenflow.core.errors import FieldRefused, Unavailable
 
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
+
+_SPENT: Final = httpx.ByteStream(b"")
 
 
 class HttpExchange:
@@ -29,7 +33,9 @@ class HttpExchange:
                 content=request.body,
                 timeout=timeout_ms / 1000,
             ) as answer:
-                return HttpResponse(answer.status_code, await _body(answer))
+                body = await _body(answer)
+            answer.stream = _SPENT  # httpx's own holds the answer, and would wait with it for the collector
+            return HttpResponse(answer.status_code, body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unavailable(f"no answer from {self._url}: {type(error).__name__}: {error}") from error
 

@@ -12,7 +12,10 @@ from typing import Final
 
 from evenflow.core.probing.sequence import Freshness, SequenceWindow
 
-WINDOWS_MAX: Final = 50_000
+#: Pairs of node and partition that are remembered; who was not heard for longest is forgotten first.
+NODES_MAX: Final = 50_000
+#: Sessions of a node that are remembered on a partition. What an agent could not deliver comes in its next session.
+SESSIONS_PER_NODE_MAX: Final = 4
 
 
 class Replays:
@@ -20,16 +23,26 @@ class Replays:
 
     def __init__(self, window_count: int) -> None:
         self._count = window_count
-        self._windows: OrderedDict[tuple[str, str, int], SequenceWindow] = OrderedDict()
+        self._nodes: OrderedDict[tuple[str, int], dict[str, SequenceWindow]] = OrderedDict()
 
     def hear(self, node: str, session: str, partition: int, sequence: int, value: bytes) -> Freshness:
         """Judge a record and remember it when it is new."""
-        key = (node, session, partition)
-        window = self._windows.get(key)
-        if window is None:
-            window = self._windows[key] = SequenceWindow(self._count)
-            if len(self._windows) > WINDOWS_MAX:
-                self._windows.popitem(last=False)
+        key = (node, partition)
+        windows = self._nodes.get(key)
+        if windows is None:
+            windows = self._nodes[key] = {}
+            if len(self._nodes) > NODES_MAX:
+                self._nodes.popitem(last=False)
         else:
-            self._windows.move_to_end(key)
+            self._nodes.move_to_end(key)
+        window = windows.get(session)
+        if window is None:
+            while len(windows) >= SESSIONS_PER_NODE_MAX:
+                del windows[next(iter(windows))]
+            window = windows[session] = SequenceWindow(self._count)
         return window.judge(sequence, value)
+
+    @property
+    def window_count(self) -> int:
+        """How many windows are remembered."""
+        return sum(map(len, self._nodes.values()))

@@ -21,6 +21,8 @@ from evenflow.placement.memory.waiting import Waiting
 
 #: An ended task that still holds capacity is looked at again after this long.
 HELD_AGAIN_MS: Final = 60_000
+#: Void entries of the order of due times that are left in it whatever its length.
+DUE_SLACK: Final = 64
 
 
 def due_of(row: TaskRow) -> int:
@@ -109,6 +111,10 @@ class Model:
         elif self._due.get(key) != due_ms:
             self._due[key] = due_ms
             heapq.heappush(self._due_order, (due_ms, key))
+        if len(self._due_order) > 2 * len(self._due) + DUE_SLACK:
+            # Most times are an attempt's limits, hours away when it ends: what is void does not wait for its moment.
+            self._due_order = [(at_ms, waiting) for waiting, at_ms in self._due.items()]
+            heapq.heapify(self._due_order)
 
     def due(self, now_ms: int) -> list[str]:
         """Keys of tasks whose time has come, each once: the round that takes them writes what follows."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
@@ -25,7 +25,8 @@ from aiokafka.structs import RecordMetadata
 
 from evenflow.platform.broker.embedded.groups import Groups
 from evenflow.platform.broker.embedded.hooks import Hooks
-from evenflow.platform.broker.embedded.records import InvalidRecordError, LogRecord
+from evenflow.platform.broker.embedded.records import InvalidRecordError, LogRecord, key_hash
+from evenflow.platform.broker.embedded.storage.cache import RECORD_MEMORY_BYTES, Cache, hashes_max
 from evenflow.platform.broker.embedded.storage.memory import MemoryStorage
 from evenflow.platform.broker.embedded.storage.port import Change, StoredPartition
 from evenflow.platform.broker.embedded.topics import Partition, Topic, TopicRules
@@ -38,28 +39,6 @@ if TYPE_CHECKING:
     from evenflow.platform.clock import Clock
 
 PENDING_COUNT_MAX = 4_096
-# What a record costs in memory besides its bytes, for the bound of the cache.
-RECORD_MEMORY_BYTES = 300
-
-
-class Cache:
-    """Bounds the records kept in memory, over all partitions, oldest appends first."""
-
-    def __init__(self, bytes_max: int | None) -> None:
-        self._bytes_max = bytes_max
-        self._bytes = 0
-        self._added: deque[tuple[Partition, int, int, int]] = deque()
-
-    def added(self, partition: Partition, count: int, size: int) -> None:
-        """Count records appended to a partition's tail and let the oldest go."""
-        if self._bytes_max is None:
-            return
-        self._added.append((partition, count, size, partition.next))
-        self._bytes += size
-        while self._bytes > self._bytes_max and len(self._added) > 1:
-            old, _, freed, end = self._added.popleft()
-            old.tail.cut_before(end)
-            self._bytes -= freed
 
 
 class EmbeddedLog:
@@ -77,6 +56,7 @@ class EmbeddedLog:
         self.groups = Groups(self)
         self.transactions = Transactions(self)
         self.cache = Cache(self.storage.cache_bytes)
+        self.hash_of = lru_cache(maxsize=hashes_max(self.storage.cache_bytes))(key_hash)
         self._offsets: dict[str, dict[tuple[str, int], tuple[int, str]]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._rows: list[LogRecord] = []

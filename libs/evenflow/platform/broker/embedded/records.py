@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import UnknownError
@@ -31,8 +30,6 @@ ABORT_MARKER = 3
 # same limits on both profiles.
 RECORD_OVERHEAD_BYTES = 21
 BATCH_OVERHEAD_BYTES = 61
-#: Keys whose hash is remembered.
-HASHES_MAX = 8_192
 
 
 class InvalidRecordError(UnknownError):  # type: ignore[misc]  # aiokafka ships no types
@@ -154,7 +151,6 @@ def record_size(key: bytes | None, value: bytes | None, headers: Headers) -> int
     return size + headers_size(headers)
 
 
-@lru_cache(maxsize=HASHES_MAX)
 def key_hash(key: bytes) -> int:
     """Kafka's murmur2 of a key, without its sign bit: keys land on the partition they have on a Kafka cluster."""
     multiplier, mask = 0x5BD1E995, 0xFFFFFFFF

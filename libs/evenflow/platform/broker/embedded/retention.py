@@ -11,7 +11,10 @@ of its partition until the next step.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from evenflow.platform.broker.embedded.clients.giving_way import give_way
@@ -22,20 +25,52 @@ if TYPE_CHECKING:
     from evenflow.platform.broker.embedded.log import EmbeddedLog
     from evenflow.platform.broker.embedded.topics import Partition
 
-CHUNK_COUNT = 1_000
+#: Records that are read at once: what a look at a long partition holds for a moment.
+CHUNK_COUNT = 100
+#: Records looked at before others get their turn, and records of one piece for the archive.
+PIECE_COUNT = 1_000
 TRIM_COUNT = 10_000
 
 
 @dataclass(slots=True)
 class Cleaned:
-    """What the last compaction of a partition left: where it ended, how many records, and when each tombstone may go.
+    """What the last compaction of a partition left: where it ended, how many records, and when its tombstones may go.
 
-    `due_ms` is by offset. A new process begins the time of all of them anew.
+    `passes` are the compactions whose tombstones are still there, as (end, due_ms), ascending: all that one of them was
+    the first to meet go together, so that nothing is remembered of each. A new process begins their time anew.
     """
 
     end: int = 0
     kept_count: int = 0
-    due_ms: dict[int, int] = field(default_factory=dict)
+    passes: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the first tombstones may go; None when there are none."""
+        return min((due_ms for _, due_ms in self.passes), default=None)
+
+    def split(
+        self, tombstones: Iterable[int], end: int, *, now_ms: int, due_ms: int
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """Of the tombstones that a pass up to `end` met, by offset: which go now, and the passes of the others.
+
+        `due_ms` is for those that no pass met before.
+        """
+        passes = [*self.passes]
+        if not passes or end > passes[-1][0]:
+            passes.append((end, due_ms))
+        gone: list[int] = []
+        used: dict[int, None] = {}
+        for offset in tombstones:
+            index = bisect_right(passes, offset, key=_end_of)
+            if passes[index][1] <= now_ms:
+                gone.append(offset)
+            else:
+                used[index] = None
+        return gone, [passes[index] for index in sorted(used)]
+
+
+_end_of = itemgetter(0)
 
 
 class Retention:
@@ -82,13 +117,14 @@ class Retention:
         if partition.rules.retention_ms < 0:
             return partition.start
         oldest_ms = now_ms - partition.rules.retention_ms
-        position = partition.start
+        position, count = partition.start, 1  # mostly the first is young enough
         while position < partition.stable:
-            records = partition.read(position, partition.stable, CHUNK_COUNT)
+            records = partition.read(position, partition.stable, count)
             for record in records:
                 if record.timestamp >= oldest_ms:
                     return record.offset
             position = records[-1].offset + 1 if records else partition.stable
+            count = CHUNK_COUNT
         return position
 
     def _oversized_end(self, partition: Partition) -> int:
@@ -140,13 +176,13 @@ class Retention:
         """Drop what a newer record of its key replaced, markers, aborted records, and tombstones past their time."""
         end = self._compactable_end(partition, now_ms)
         before = self._cleaned.setdefault(partition.partition_id, Cleaned())
-        tombstone_due = min(before.due_ms.values(), default=now_ms + 1) <= now_ms
+        tombstone_due = before.next_due_ms is not None and before.next_due_ms <= now_ms
         dirty = end - max(before.end, partition.start)
         if not tombstone_due and (dirty <= 0 or dirty < partition.rules.dirty_ratio * (dirty + before.kept_count)):
             return 0
         newest: dict[bytes, tuple[int, bool]] = {}  # offset, tombstone: never the records, which may be many
         superseded: list[int] = []
-        position = partition.start
+        position, looked = partition.start, 0
         while position < end:
             records = partition.read(position, end, CHUNK_COUNT)
             if not records:
@@ -159,13 +195,15 @@ class Retention:
                     superseded.append(newest[record.key][0])
                 newest[record.key] = (record.offset, record.value is None)
             position = records[-1].offset + 1
+            looked += len(records)
+            if looked >= PIECE_COUNT:
+                looked = 0
+                await give_way()
+        if looked:
             await give_way()
-        due_ms = {
-            offset: before.due_ms.get(offset, now_ms + partition.rules.tombstone_ms)
-            for offset, is_tombstone in newest.values()
-            if is_tombstone
-        }
-        gone = [offset for offset, at_ms in due_ms.items() if at_ms <= now_ms]
+        tombstones = [offset for offset, is_tombstone in newest.values() if is_tombstone]
+        due_ms = now_ms + partition.rules.tombstone_ms
+        gone, passes = before.split(tombstones, end, now_ms=now_ms, due_ms=due_ms)
         superseded += gone
         if superseded:
             await self._archive(partition, end)
@@ -177,7 +215,7 @@ class Retention:
             )
             partition.tail.remove(set(superseded))
         before.end = end
-        before.due_ms = {offset: at_ms for offset, at_ms in due_ms.items() if at_ms > now_ms}
+        before.passes = passes
         before.kept_count = len(newest) - len(gone)
         return len(superseded)
 
@@ -204,7 +242,7 @@ class Retention:
         if archive is None or not archive.keeps(partition.topic):
             return
         while partition.archived < end:
-            records = partition.read(partition.archived, end, CHUNK_COUNT)
+            records = partition.read(partition.archived, end, PIECE_COUNT)
             after = records[-1].offset + 1 if records else end
             facts = [record for record in records if record.kind == DATA]
             if facts:

@@ -28,7 +28,7 @@ from aiokafka.structs import OffsetAndMetadata, RecordMetadata
 
 from evenflow.platform.broker.embedded.clients.giving_way import give_way
 from evenflow.platform.broker.embedded.clients.offsets import offset_rows
-from evenflow.platform.broker.embedded.records import LogRecord, key_hash, record_size
+from evenflow.platform.broker.embedded.records import LogRecord, record_size
 
 if TYPE_CHECKING:
     from aiokafka.errors import KafkaError
@@ -208,7 +208,7 @@ class EmbeddedProducer:
             message = f"The message is {size} bytes when serialized which is larger than {self._request_bytes_max}"
             raise MessageSizeTooLargeError(message)
         if partition is None:
-            partition = found.next_partition() if key is None else key_hash(key) % len(found.partitions)
+            partition = found.next_partition() if key is None else self.log.hash_of(key) % len(found.partitions)
         elif not 0 <= partition < len(found.partitions):
             message = "Unrecognized partition"
             raise AssertionError(message)
