@@ -31,7 +31,8 @@ class HostSettings(Settings):
     """Where the log and the stores are, and how much is logged. EVENFLOW_HOST_LOG and so on in the environment.
 
     `wire` is the form in which services write bodies; they read either. `log_cache_bytes` of a durable embedded log's
-    newest records stay in memory. `operations_port` of a process of its own answers /health, /ready and /metrics:
+    newest records stay in memory. A service that says nothing for `group_session_ms` loses its partitions to another
+    copy; the one that is started again after a kill waits for as long. `operations_port` of a process of its own answers /health, /ready and /metrics:
     absent = the service's usual one, 0 = any that is free (the first line of its log says which).
     """
 
@@ -45,6 +46,7 @@ class HostSettings(Settings):
     address: str = Field(default="127.0.0.1", max_length=255)
     console_port: int = Field(default=7070, ge=0, le=65_535)
     gateway_port: int = Field(default=7071, ge=0, le=65_535)
+    group_session_ms: int = Field(default=10_000, ge=1_000, le=600_000)
     operations_port: int | None = Field(default=None, ge=0, le=65_535)
 
 
@@ -98,6 +100,7 @@ class Surroundings:
             log=self.logger(name, instance),
             wire=make_wire(self.settings.wire),
             metrics=self.metrics(),
+            group_session_ms=self.settings.group_session_ms,
             point=self.point,
         )
 

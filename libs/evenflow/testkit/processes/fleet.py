@@ -153,8 +153,11 @@ class Processes:
     async def stands(self, one: ServiceProcess, *, within_s: float = READY_S) -> None:
         """Wait until the system says that a process is stopped. Raises Unavailable."""
         status = Path(f"/proc/{one.running.pid}/stat")
-        met = lambda: status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"  # noqa: E731
-        await self._until(met, one, within_s, f"{one.name} does not stand still")
+
+        def stands_still() -> bool:
+            return status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
+
+        await self._until(stands_still, one, within_s, f"{one.name} does not stand still")
 
     async def stop(self, *those: ServiceProcess, within_s: float = STOP_S) -> list[str]:
         """Ask processes to stop; names of those that had to be killed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from faststream import AckPolicy
 from faststream.kafka import KafkaBroker
@@ -26,6 +26,8 @@ from evenflow.platform.broker.subscriptions.subscription import BatchHandler, Ha
 from evenflow.platform.runtime import Runtime
 
 Handler = Callable[[Received], Awaitable[None]]
+
+HEARTBEAT_MS_MAX: Final = 3_000
 
 
 class Inlet:
@@ -125,6 +127,8 @@ class FastStreamRunner:
             auto_offset_reset="earliest",
             isolation_level="read_committed",
             ack_policy=AckPolicy.NACK_ON_ERROR,
+            session_timeout_ms=self._runtime.group_session_ms,
+            heartbeat_interval_ms=min(HEARTBEAT_MS_MAX, self._runtime.group_session_ms // 3),
             no_reply=True,
             parser=parse,
             decoder=read,

@@ -11,11 +11,10 @@ from evenflow.hosting.registry import SERVICES
 from evenflow.platform.stores.factory import open_documents, open_live
 from evenflow.testkit.processes.faults.world import World
 
-#: Longer than a session of a group reader (10 s) and of the seat (6 s).
-STAND_S: Final = 12.0
-#: Shorter than both.
-PAUSE_S: Final = 4.0
-AWAY_S: Final = 5.0
+#: Longer than the sessions of this world (3 s), and shorter.
+STAND_S: Final = 8.0
+PAUSE_S: Final = 2.0
+AWAY_S: Final = 4.0
 
 Do = Callable[[World], Awaitable[None]]
 
@@ -137,7 +136,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *(_killed_at(f"{service}.{when}-publish", 1) for service in PUBLISHERS for when in ("before", "after")),
     Row("all services are killed at once", "service", _kill_all),
     Row("those that work alone are killed at once", "service", _kill_deciders),
-    Row("the nodes' agents are killed and away for 5 s", "agent", _kill_nodes),
+    Row("the nodes' agents are killed and away for 4 s", "agent", _kill_nodes),
     _server_killed("kafka"),
     _server_killed("redis"),
     _server_killed("documents"),

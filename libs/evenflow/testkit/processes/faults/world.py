@@ -26,7 +26,7 @@ from evenflow.testkit.servers.process import free_ports
 
 TOKEN: Final = "of-this-world"  # noqa: S105  of servers that end with the run
 NODES: Final = 8
-#: Who works alone is replaced after three seconds of silence; a silent node is lost after twenty.
+#: Who says nothing is replaced after three seconds; a silent node is lost after twenty.
 SETTINGS: Final = {
     "EVENFLOW_GATEWAY_TOKEN": TOKEN,
     "EVENFLOW_GATEWAY_HEARTBEAT_MS": "2000",
@@ -34,6 +34,7 @@ SETTINGS: Final = {
     "EVENFLOW_INVENTORY_SUSPECT_AFTER_MS": "10000",
     "EVENFLOW_INVENTORY_SILENCE_TOLERANCE_MS": "20000",
     "EVENFLOW_INVENTORY_HOLD_OFF_MS": "0",
+    "EVENFLOW_HOST_GROUP_SESSION_MS": "3000",
     "EVENFLOW_INVENTORY_SESSION_TIMEOUT_MS": "3000",
     "EVENFLOW_LINK_PROBE_SESSION_TIMEOUT_MS": "3000",
     "EVENFLOW_PLACEMENT_SESSION_TIMEOUT_MS": "3000",
