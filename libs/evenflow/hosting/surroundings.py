@@ -32,8 +32,9 @@ class HostSettings(Settings):
 
     `wire` is the form in which services write bodies; they read either. `log_cache_bytes` of a durable embedded log's
     newest records stay in memory. A service that says nothing for `group_session_ms` loses its partitions to another
-    copy; the one that is started again after a kill waits for as long. `operations_port` of a process of its own answers /health, /ready and /metrics:
-    absent = the service's usual one, 0 = any that is free (the first line of its log says which).
+    copy; the one that is started again after a kill waits for as long. `operations_port` of a process of its own
+    answers /health, /ready and /metrics: absent = the service's usual one, 0 = any that is free (the first line of its
+    log says which).
     """
 
     log: str = Field(default="embedded:", max_length=2_000)

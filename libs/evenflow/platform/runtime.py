@@ -25,8 +25,8 @@ class Runtime:
     `name` is the service's name, `instance` tells its copies and restarts apart. `point` is awaited at named fail
     points (before and after each commit, publish and store write); production's does nothing.
     `wire` is how this process writes bodies; it reads whatever comes. `lean` hands records to handlers without
-    FastStream's stack, for simulations of many hours. `metrics` are off unless the host collects them. A member of a group that says
-    nothing for `group_session_ms` is replaced.
+    FastStream's stack, for simulations of many hours. `metrics` are off unless the host collects them. A member of a
+    group that says nothing for `group_session_ms` is replaced.
     """
 
     name: str
