@@ -8,6 +8,7 @@ from typing import Any, Final
 from evenflow.core.errors import FieldRefused
 from evenflow.hosting.http import Current, HttpServer
 from evenflow.hosting.registry import SERVICES, ServiceKind
+from evenflow.hosting.requests import Requests
 from evenflow.hosting.surroundings import Surroundings
 from evenflow.hosting.upkeep import LogUpkeep
 from evenflow.platform.service import Service
@@ -41,9 +42,9 @@ class Composition:
         """Serve the applications of these services over HTTP. Raises Refused when a port is taken."""
         settings = self.surroundings.settings
         for name in names:
-            server = HttpServer(
-                self.doors[name], name=name, address=settings.address, port=getattr(settings, DOORS[name])
-            )
+            around = self.surroundings
+            app = Requests(self.doors[name], name, around.clock, around.logger(name), around.metrics())
+            server = HttpServer(app, name=name, address=settings.address, port=getattr(settings, DOORS[name]))
             server.bind()
             self.servers[name] = server
             self.supervisor.add(f"http-{name}", lambda server=server: server)  # type: ignore[misc]  # bound per turn

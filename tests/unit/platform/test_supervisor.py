@@ -152,6 +152,28 @@ async def test_a_service_that_ends_is_restarted_and_the_others_go_on(world: Worl
     await world.supervisor.stop()
 
 
+@pytest.mark.parametrize("at_start", [False, True])
+async def test_where_an_end_is_final_the_process_ends_with_it(*, at_start: bool) -> None:
+    """Other errors are still restarted; Ended comes out with its code, the others are stopped."""
+    world = World()
+    world.supervisor = Supervisor(world.clock, world.log, world.patience, ended_is_final=True)
+    fenced = Ended("fenced", exit_code=3)
+    world.add("a", None, *([fenced] if at_start else []))
+    world.add("b")
+    running = asyncio.create_task(world.supervisor.run(asyncio.Event()))
+    await settle()
+    world.endings["a"].set_exception(ValueError("broken"))
+    await world.clock.advance(60)
+    if not at_start:
+        world.endings["a"].set_exception(fenced)
+    await world.clock.advance(60)
+    with pytest.raises(Ended, match="fenced"):
+        await running
+    assert [exit_.code for exit_ in world.supervisor.exits] == [1, 3]
+    assert world.count("stop b") == 1
+    assert [fields["exit_code"] for fields in world.logged("service ended for good")] == [3]
+
+
 async def test_pauses_between_restarts_grow_to_a_bound_and_start_again_after_a_quiet_while(world: World) -> None:
     """1, 2, 4, 4 seconds; after a minute of service 1 again."""
     world.add("a")
