@@ -16,7 +16,9 @@ from evenflow.testkit.processes.faults.world import World
 
 RECOVER_S: Final = 60.0
 SETTLE_S: Final = 300.0
+#: Tasks in flight work for so long at least, and at most for as long as the rows take.
 SHORTEST_S: Final = 20.0
+ROW_S: Final = 5.0
 AUDIT: Final = Path("tests/integration/audit.py")
 
 
@@ -52,7 +54,7 @@ async def try_rows(
     """Try each. Raises Unavailable when the world does not even start."""
     report = Report()
     async with World(root, folder, clock, say) as world:
-        longest_s = SHORTEST_S + 8.0 * len(rows)
+        longest_s = SHORTEST_S + ROW_S * len(rows)
         await world.submit(flight, shortest_s=SHORTEST_S, longest_s=longest_s)
         await world.probe(within_s=RECOVER_S)
         say(f"{flight} tasks in flight")
