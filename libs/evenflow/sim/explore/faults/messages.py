@@ -92,5 +92,5 @@ FAULTS: Final = (
     Fault("agent-messages-reordered", "messages to or from agents change places", _reordered),
     Fault("garbage", "records that nobody can read, or that break a rule", _garbage),
     Fault("hostile-submissions", "submissions that ask for less than nothing, or under no name", _hostile),
-    Fault("receipts-made-up", "receipts that no agent sent: unsigned, wrongly signed, replayed", _made_up),
+    Fault("receipts-made-up", "receipts that no agent sent, not or wrongly signed, and old ones replayed", _made_up),
 )

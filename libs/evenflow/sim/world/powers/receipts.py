@@ -1,4 +1,4 @@
-"""Power to speak in an agent's name: receipts made up by the world, signed as the scenario says."""
+"""Power to speak in an agent's name: receipts made up by the world, signed as the scenario says, or told again."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evenflow.platform.security.identity import key_from_seed
 from evenflow.platform.security.signatures import sign_receipt
 from evenflow.platform.security.stamps import stated_fields
 from evenflow.sim.stage import Report
+from evenflow.sim.world.records.said import last_said
 
 if TYPE_CHECKING:
     from evenflow.sim.observation.entities import AttemptView, TaskView
@@ -31,19 +32,24 @@ _OUTCOMES: Final = {
 
 
 class ReceiptPowers:
-    """Sends receipts through the gateway with the node's session, key and next sequence."""
+    """Sends receipts through the gateway: new ones with the node's session and next sequence, and old ones again.
+
+    Nobody can tell a receipt that is signed with the node's own key from the agent's word, so only what is not signed
+    with it is told to the observer as forged. A replay is what the node said before, under the id that it had then.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._last: dict[str, Outgoing] = {}
 
     async def report(self, report: Report) -> None:
-        """One receipt. What the product must not believe is told to the observer."""
+        """One receipt. Raises FieldRefused when there is nothing to replay, or nobody to speak for."""
         view = self._world.model.named(report.task)
         attempt = None if view is None else view.attempts.get(report.attempt)
         node = self._world.nodes.node(self._node_of(report, attempt))
-        body = self._body(report, view, attempt, node.id)
-        record = self._signed(node, body, report)
+        if report.signed == "replayed":
+            await self._send(node, self._said_before(node, report))
+            return
+        record = self._signed(node, self._body(report, view, attempt, node.id), report)
         if report.signed != "right":
             self._world.model.forged[record.id] = None
         await self._send(node, record)
@@ -103,16 +109,39 @@ class ReceiptPowers:
         found = None if attempt is None else attempt.members.get(member)
         return None if found is None else found.started_ms
 
+    def _said_before(self, node: Node, report: Report) -> Outgoing:
+        """What the node said last of the member, byte for byte and under its old stamp."""
+        tenant, _, task = report.task.rpartition("/")
+        key = f"{tenant or 'default'}/{task}"
+        said = last_said(self._world.log, node.id, report.type, key=key, attempt=report.attempt, member=report.member)
+        if said is None or (stamp := said.envelope.stamp) is None:
+            raise FieldRefused(
+                "report.signed", f"{node.id} never said {report.type} of {report.task}: there is nothing to replay"
+            )
+        return Outgoing(
+            stream=LANES[report.type],
+            type=report.type,
+            id=said.envelope.id,
+            key=key,
+            time_ms=said.envelope.time_ms,
+            value=said.value.decode(),
+            session=stamp.session,
+            sequence=stamp.sequence,
+            attempt=stamp.attempt,
+            member=stamp.member,
+            epoch=stamp.epoch,
+            signature=stamp.signature,
+            correlation_id=said.envelope.correlation_id,
+            causation_id=said.envelope.causation_id,
+        )
+
     def _signed(self, node: Node, body: Contract, report: Report) -> Outgoing:
-        last = self._last.get(node.id)
-        if report.signed == "replayed" and last is not None:
-            return last
         value = body_bytes(body)
         session, sequence = node.disk.session(), node.disk.reserve_sequence()
         fields = stated_fields(body, node=node.id, session=session, sequence=sequence)
-        key = node.key if report.signed in ("right", "replayed") else key_from_seed("somebody else")
+        key = node.key if report.signed == "right" else key_from_seed("somebody else")
         signature = "" if report.signed == "false" else sign_receipt(key, value, fields).hex()
-        record = Outgoing(
+        return Outgoing(
             stream=LANES[report.type],
             type=report.type,
             id=derived_id(node.id, session, sequence),
@@ -126,8 +155,6 @@ class ReceiptPowers:
             epoch=fields.epoch,
             signature=signature,
         )
-        self._last[node.id] = record
-        return record
 
     async def _send(self, node: Node, record: Outgoing) -> None:
         """Through the node's own client; what the gateway refuses is what the scenario wanted to see."""
