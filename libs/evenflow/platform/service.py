@@ -7,9 +7,9 @@ it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from evenflow.core.errors import Ended
 from evenflow.events.streams import Stream
@@ -21,6 +21,7 @@ from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.broker.subscriptions.inlet import Inlet
 from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import LOST
+from evenflow.platform.cancelling import watched
 from evenflow.platform.observability.signals import STEP, STEPS
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.supervisor import Supervised
@@ -108,7 +109,7 @@ class EventService:
             await self._begin()
         else:
             await self._seat.start()
-            self._tasks = [loop.create_task(self._begin_when_seated(self._seat))]
+            self._tasks = [self._watched(self._begin_when_seated(self._seat), "seat")]
         self.ready = True
         self.runtime.log.info("service started", service=self.name, instance=self.runtime.instance)
 
@@ -118,8 +119,10 @@ class EventService:
         await self.inlet.start()
         for part in self.parts:
             await part.start()
-        loop = asyncio.get_running_loop()
-        self._tasks += [loop.create_task(self._repeat(step)) for step in self.steps]
+        self._tasks += [self._watched(self._repeat(step), f"step {step.name}") for step in self.steps]
+
+    def _watched(self, work: Coroutine[Any, Any, None], part: str) -> asyncio.Task[None]:
+        return watched(asyncio.get_running_loop().create_task(work, name=f"{self.name}'s {part}"), self.end)
 
     async def _begin_when_seated(self, seat: Seat) -> None:
         try:

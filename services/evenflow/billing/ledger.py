@@ -25,8 +25,9 @@ from evenflow.events.contracts.placement import StateRecorded
 from evenflow.platform.broker.codec import Bad, Encoded, Fact, Received, decode, encode
 from evenflow.platform.broker.dead_letters import parked
 from evenflow.platform.broker.ports import Producer, Record
-from evenflow.platform.broker.sending import send_all
+from evenflow.platform.broker.sending import send_all, stop_producer
 from evenflow.platform.broker.transactions import STUCK
+from evenflow.platform.cancelling import watched
 from evenflow.platform.runtime import Runtime
 
 GROUP = "evenflow.billing.ledger"
@@ -87,7 +88,7 @@ class Ledger:
         """Join the group and go on in the background."""
         self._consumer.subscribe([streams.USAGE.name], listener=_Revoked(self._forget))
         await self._consumer.start()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = watched(asyncio.get_running_loop().create_task(self._run(), name="the ledger"), self._ended)
 
     async def stop(self) -> None:
         """Finish the transaction in hand and leave the group."""
@@ -106,7 +107,7 @@ class Ledger:
         while self._closing:
             producer = self._closing.pop()
             try:
-                await producer.stop()
+                await stop_producer(producer)
             except KafkaError as error:
                 self._runtime.log.info("a fenced ledger producer was closed", problem=str(error))
 

@@ -17,6 +17,7 @@ from evenflow.events import streams
 from evenflow.events.streams import BY_NAME, Stream
 from evenflow.platform.broker.codec import Bad, decode
 from evenflow.platform.broker.dead_letters import DeadLetters
+from evenflow.platform.cancelling import watched
 from evenflow.platform.runtime import Runtime
 
 #: Streams without a group reader of their own. Tasks, receipts, checkpoints, telemetry, probes, transfers, requests,
@@ -53,7 +54,7 @@ class Warden:
     async def start(self) -> None:
         """Join the group and go on in the background."""
         await self._consumer.start()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = watched(asyncio.get_running_loop().create_task(self._run(), name="the warden"), self._ended)
 
     async def stop(self) -> None:
         """Leave the group."""

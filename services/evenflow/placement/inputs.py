@@ -15,6 +15,7 @@ from evenflow.events.streams import BY_NAME, CHECKPOINTS, RUNS, TASKS
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.ports import Consumer, Record
+from evenflow.platform.cancelling import watched
 from evenflow.platform.runtime import Runtime
 
 STREAMS: Final = (TASKS, RUNS, CHECKPOINTS)
@@ -67,6 +68,7 @@ class Inputs:
             consumer.seek(partition, max(known, begin[partition]))
         self._pump = asyncio.get_running_loop().create_task(self._read())
         self._pump.add_done_callback(lambda task: _report(task, failed))
+        watched(self._pump, failed)
 
     async def stop(self) -> None:
         """Stop reading."""

@@ -11,6 +11,7 @@ from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.asgi import Asgi
 from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import STOPPED, UNKNOWN
+from evenflow.platform.cancelling import asked_for
 from evenflow.platform.runtime import Runtime
 
 STOP_LIMIT_S = 15.0
@@ -80,6 +81,11 @@ class PlacementService:
                 await self.leader.lead()
         except Ended as error:
             ended = error
+        except asyncio.CancelledError as error:
+            if asked_for():
+                raise
+            ended = Ended("a client cancelled the leader", exit_code=UNKNOWN)
+            ended.__cause__ = error
         except Exception as error:  # noqa: BLE001  whatever it was: this process can't know its state any more
             ended = Ended(f"{type(error).__name__}: {error}", exit_code=UNKNOWN)
             ended.__cause__ = error

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from evenflow.hosting.single import ENDED_FROM
+from evenflow.platform.broker.transactions import FENCED
 from evenflow.platform.clock import SystemClock
 from evenflow.testkit.processes.take_over import take_overs
 from evenflow.testkit.processes.zombie import zombie
@@ -37,4 +39,4 @@ async def test_a_leader_that_stood_still_commits_nothing_and_says_why(
     """It stands between the records of a round and their commit until another leads."""
     found = await zombie(tmp_path / "processes", environment, SystemClock(), lambda _: None, stand_s=STAND_S)
     assert not found.complaints, found
-    assert "ProducerFenced" in found.said
+    assert ("ProducerFenced" in found.said) == (found.exit_code == ENDED_FROM + FENCED)

@@ -63,7 +63,7 @@ async def test_ready_is_200_only_while_everything_serves(
 ) -> None:
     """A standby is ready: it is what takes over. /health answers in any case."""
     door = OperationsDoor(State(services, waits), Measures("placement"), {"service": "placement"})
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(door), base_url="http://door") as client:  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(door), base_url="http://door") as client:  # type: ignore[arg-type]  # httpx has a narrower form
         ready = await client.get("/ready")
         assert (ready.status_code, ready.json()["waits_for"]) == (status, waits)
         assert (await client.get("/health")).json() == {"service": "placement", "health": "alive"}

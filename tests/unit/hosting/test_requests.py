@@ -69,5 +69,5 @@ async def test_an_application_that_breaks_is_counted_and_its_error_passes(
     log = make_log(service="console", instance="c", clock=clock, write=lines.append)
     app = Requests(broken, "console", clock, log, Measures("console").metrics())
     with pytest.raises(RuntimeError, match="broken"):
-        await app({"type": "http", "method": "GET", "path": "/x"}, None, None)  # type: ignore[arg-type]
+        await app({"type": "http", "method": "GET", "path": "/x"}, None, None)  # type: ignore[arg-type]  # nothing is received or sent
     assert '"status":0' in lines[0]

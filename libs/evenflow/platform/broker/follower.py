@@ -18,6 +18,7 @@ from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.streams import BY_NAME, Stream
 from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.ports import Consumer
+from evenflow.platform.cancelling import watched
 from evenflow.platform.observability.signals import FOLLOWED
 from evenflow.platform.runtime import Runtime
 
@@ -65,7 +66,8 @@ class Follower:
         ends = await consumer.end_offsets(partitions) if self._pace is None else {}
         await consumer.seek_to_beginning(*partitions)
         await self._catch_up(consumer, {p: end for p, end in ends.items() if end > 0})
-        self._task = asyncio.get_running_loop().create_task(self._tail(consumer))
+        tail = asyncio.get_running_loop().create_task(self._tail(consumer), name=f"{runtime.name}'s followed tables")
+        self._task = watched(tail, self._ended)
 
     async def stop(self) -> None:
         """Stop following."""

@@ -17,14 +17,15 @@ from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
 from evenflow.core.errors import Ended
 from evenflow.platform.broker.codec import Encoded
 from evenflow.platform.broker.ports import Producer
-from evenflow.platform.broker.sending import send_all
+from evenflow.platform.broker.sending import send_all, stop_producer
+from evenflow.platform.cancelling import CANCELLED, asked_for
 from evenflow.platform.runtime import Runtime
 
 #: How a leader's process ends. A supervisor starts it again after every code but the first.
 STOPPED: Final = 0
 FENCED: Final = 3
 LOST: Final = 4
-UNKNOWN: Final = 5
+UNKNOWN: Final = CANCELLED
 STUCK: Final = 6
 
 #: Transactional ids of one leader; more gain nothing.
@@ -77,6 +78,10 @@ class Transactions:
             raise _fenced(number, error) from error
         except Ended:
             raise
+        except asyncio.CancelledError as error:
+            if asked_for():
+                raise
+            raise Ended(f"round {number}: the client cancelled itself", exit_code=UNKNOWN) from error
         except Exception as error:  # whatever it was, nobody knows now whether the round is there
             raise Ended(f"round {number}: {type(error).__name__}: {error}", exit_code=UNKNOWN) from error
 
@@ -98,7 +103,7 @@ class Transactions:
         """
         try:
             async with asyncio.timeout(CLOSE_LIMIT_S):
-                await producer.stop()
+                await stop_producer(producer)
         except _FENCES as error:
             raise _fenced(number, error) from error
         except (TimeoutError, KafkaError, OSError, AssertionError) as error:
@@ -109,7 +114,7 @@ class Transactions:
         for producer in self._producers:
             try:
                 async with asyncio.timeout(CLOSE_LIMIT_S):
-                    await producer.stop()
+                    await stop_producer(producer)
             except (TimeoutError, KafkaError, OSError, AssertionError) as error:
                 self._runtime.log.warning("producer not closed", problem=f"{type(error).__name__}: {error}")
         self._producers = []

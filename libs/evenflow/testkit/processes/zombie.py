@@ -14,7 +14,7 @@ from typing import Final
 
 from evenflow.core.errors import Unavailable
 from evenflow.hosting.single import ENDED_FROM
-from evenflow.platform.broker.transactions import FENCED
+from evenflow.platform.broker.transactions import FENCED, UNKNOWN
 from evenflow.platform.clock import Clock
 from evenflow.platform.observability.logs import make_log
 from evenflow.testkit.processes.fleet import Processes
@@ -25,6 +25,9 @@ STAND_S: Final = 30.0
 RATE: Final = 50
 ROUND: Final = 40
 WITHIN_S: Final = 60.0
+
+#: Refused by the log, or not answered within the round's limit.
+_CODES: Final = (ENDED_FROM + FENCED, ENDED_FROM + UNKNOWN)
 
 
 @dataclass
@@ -44,8 +47,8 @@ class Zombie:
         found = [f"{key} was assigned twice" for key in self.assigned_twice]
         if self.late_rounds:
             found.append(f"{self.late_rounds} rounds of epoch {self.epoch} were committed after its successor's first")
-        if self.exit_code != ENDED_FROM + FENCED:
-            found.append(f"it ended with {self.exit_code}, {ENDED_FROM + FENCED} says that another leads")
+        if self.exit_code not in _CODES:
+            found.append(f"it ended with {self.exit_code}, {' or '.join(map(str, _CODES))} says why it must")
         return found
 
 

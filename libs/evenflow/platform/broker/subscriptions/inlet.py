@@ -7,6 +7,7 @@ retries (a store that stays away, a process that must end) is never committed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +16,7 @@ from faststream import AckPolicy
 from faststream.kafka import KafkaBroker
 from faststream.kafka.message import KafkaMessage
 
-from evenflow.core.errors import Ended
+from evenflow.core.errors import Ended, Unavailable
 from evenflow.events.streams import Stream
 from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.dead_letters import DeadLetters
@@ -23,6 +24,7 @@ from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.broker.ports import Record
 from evenflow.platform.broker.subscriptions.lean import LeanRunner
 from evenflow.platform.broker.subscriptions.subscription import BatchHandler, Handle, Subscription, group_of
+from evenflow.platform.cancelling import asked_for
 from evenflow.platform.runtime import Runtime
 
 Handler = Callable[[Received], Awaitable[None]]
@@ -80,6 +82,10 @@ class Inlet:
         except Ended as error:
             self._ended(error)
             raise
+        except asyncio.CancelledError as error:
+            if asked_for():
+                raise
+            raise Unavailable("a client cancelled the handler's call") from error
 
 
 class FastStreamRunner:

@@ -15,6 +15,7 @@ from aiokafka.errors import KafkaError
 
 from evenflow.events.streams import PLACEMENT_LEADER
 from evenflow.platform.broker.ports import Consumer
+from evenflow.platform.cancelling import watched
 from evenflow.platform.runtime import Runtime
 
 POLL_MS: Final = 5_000
@@ -46,14 +47,17 @@ class Seat(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no 
         if assigned:
             self.held.set()
         elif self.held.is_set():
-            self.lost = True
-            self._lost()
+            self._lose()
+
+    def _lose(self) -> None:
+        self.lost = True
+        self._lost()
 
     async def start(self) -> None:
         """Join and keep polling: a member that does not poll leaves silently after a while."""
         self._consumer.subscribe([PLACEMENT_LEADER.name], listener=self)
         await self._consumer.start()
-        self._pumping = asyncio.get_running_loop().create_task(self._pump())
+        self._pumping = watched(asyncio.get_running_loop().create_task(self._pump()), lambda _: self._lose())
 
     async def _pump(self) -> None:
         while True:
