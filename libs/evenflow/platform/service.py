@@ -21,7 +21,7 @@ from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.broker.subscriptions.inlet import Inlet
 from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import LOST
-from evenflow.platform.cancelling import watched
+from evenflow.platform.cancelling import CANCELLED, asked_for, watched
 from evenflow.platform.observability.signals import STEP, STEPS
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.supervisor import Supervised
@@ -144,6 +144,10 @@ class EventService:
         for stop in stops:
             try:
                 await stop()
+            except asyncio.CancelledError as error:
+                if asked_for():
+                    raise
+                failure = failure or Ended(f"{self.name}: a client cancelled itself: {error!r}", exit_code=CANCELLED)
             except Exception as error:  # noqa: BLE001  it comes out once the others have let go
                 failure = failure or error
         if self._ended is not None and not self._ended.done():

@@ -25,7 +25,7 @@ from evenflow.events.contracts.placement import StateRecorded
 from evenflow.platform.broker.codec import Bad, Encoded, Fact, Received, decode, encode
 from evenflow.platform.broker.dead_letters import parked
 from evenflow.platform.broker.ports import Producer, Record
-from evenflow.platform.broker.sending import send_all, stop_producer
+from evenflow.platform.broker.sending import send_all
 from evenflow.platform.broker.transactions import STUCK
 from evenflow.platform.cancelling import watched
 from evenflow.platform.runtime import Runtime
@@ -107,7 +107,7 @@ class Ledger:
         while self._closing:
             producer = self._closing.pop()
             try:
-                await stop_producer(producer)
+                await producer.stop()
             except KafkaError as error:
                 self._runtime.log.info("a fenced ledger producer was closed", problem=str(error))
 

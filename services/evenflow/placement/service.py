@@ -89,8 +89,10 @@ class PlacementService:
         except Exception as error:  # noqa: BLE001  whatever it was: this process can't know its state any more
             ended = Ended(f"{type(error).__name__}: {error}", exit_code=UNKNOWN)
             ended.__cause__ = error
-        await self._seat.leave()
-        self._finish(ended)
+        try:
+            await self._seat.leave()
+        finally:  # whatever the client does at its end: whoever waits for this service must hear of it
+            self._finish(ended)
 
     async def _seated_or_stopped(self) -> None:
         loop = asyncio.get_running_loop()

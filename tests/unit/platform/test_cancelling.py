@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from aiokafka.errors import KafkaError
 
 from evenflow.core.errors import Ended
-from evenflow.platform.broker.sending import stop_producer
 from evenflow.platform.cancelling import CANCELLED, asked_for, watched
 
 
@@ -47,25 +45,6 @@ async def test_every_other_end_is_the_task_s_own_business(how: str) -> None:
     await asyncio.gather(task, return_exceptions=True)
     await asyncio.sleep(0)
     assert told == []
-
-
-class Client:
-    """A producer whose stop cancels itself, or takes long."""
-
-    def __init__(self, *, inside: bool) -> None:
-        self._inside = inside
-
-    async def stop(self) -> None:
-        await (from_inside() if self._inside else asyncio.sleep(10))
-
-
-async def test_a_producer_that_cancels_itself_is_an_error_and_a_time_limit_stays_one() -> None:
-    """Both show as CancelledError inside."""
-    with pytest.raises(KafkaError, match="cancelled its own sender"):
-        await stop_producer(Client(inside=True))  # type: ignore[arg-type]  # only stop is called
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01):
-            await stop_producer(Client(inside=False))  # type: ignore[arg-type]  # only stop is called
 
 
 async def test_who_is_asked_to_end_knows_it() -> None:

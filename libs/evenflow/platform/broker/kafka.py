@@ -9,7 +9,7 @@ passes means "unknown".
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -17,7 +17,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError, for_code
 
 from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.streams import LETTER_BYTES_MAX
@@ -36,6 +36,7 @@ METADATA_AGE_MS = 5_000
 BATCH_BYTES_MAX = 1 << 20
 TRANSACTION_TIMEOUT_MS = 15_000
 LED_TIMEOUT_S = 15.0
+STOP_LIMIT_S = 10.0
 # Initialising an id and adding partitions to a transaction are retried at this pace while an earlier commit completes;
 # the client's default of 100 ms would dominate every placement round.
 TRANSACTIONAL_BACKOFF_MS = 5
@@ -104,7 +105,7 @@ class KafkaTransport:
         The rebalance time-out is the session's, and heartbeats come twelve times a session.
         """
         assignor = _own_sticky_assignor() if sticky else RoundRobinPartitionAssignor
-        made = AIOKafkaConsumer(
+        made = OwnConsumer(
             *topics,
             **self._common(client_id),
             group_id=group_id,
@@ -130,7 +131,7 @@ class KafkaTransport:
                 "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
                 "retry_backoff_ms": TRANSACTIONAL_BACKOFF_MS,
             }
-        made = AIOKafkaProducer(
+        made = OwnProducer(
             **self._common(client_id),
             acks="all",
             enable_idempotence=True,
@@ -241,6 +242,35 @@ class KafkaTransport:
 
     async def close(self) -> None:
         """Nothing is held between calls."""
+
+
+class _StopEnds:
+    """A client of the library whose stop ends, with an error that can be caught.
+
+    The library's own stop waits for tasks that it cancels. A sender that asks in vain for the fate of a transaction
+    swallows its cancellation: then neither the stop nor any time limit around it ever ends. Others let it out, so that
+    the caller looks cancelled.
+    """
+
+    async def stop(self) -> None:
+        """Finish and disconnect. Raises KafkaError, its time-out after STOP_LIMIT_S among them."""
+        whole: Coroutine[Any, Any, None] = super().stop()  # type: ignore[misc]  # the client's, by the order of bases
+        stopping = asyncio.ensure_future(whole)
+        done, _ = await asyncio.wait({stopping}, timeout=STOP_LIMIT_S)
+        if not done:
+            stopping.cancel()
+            raise KafkaTimeoutError(f"the client did not stop within {STOP_LIMIT_S:.0f} s")
+        if stopping.cancelled():
+            raise KafkaError("the client cancelled a task of its own")
+        stopping.result()
+
+
+class OwnProducer(_StopEnds, AIOKafkaProducer):  # type: ignore[misc]  # aiokafka has no types
+    """The client's producer."""
+
+
+class OwnConsumer(_StopEnds, AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has no types
+    """The client's consumer."""
 
 
 class OwnStickyAssignor(StickyPartitionAssignor):  # type: ignore[misc]  # aiokafka has no types

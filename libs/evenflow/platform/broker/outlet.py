@@ -18,7 +18,7 @@ from aiokafka.errors import (
 from evenflow.core.errors import Ended, Unavailable
 from evenflow.platform.broker.codec import Encoded, Fact, encode
 from evenflow.platform.broker.ports import Producer
-from evenflow.platform.broker.sending import send_all, stop_producer
+from evenflow.platform.broker.sending import send_all
 from evenflow.platform.observability.signals import PUBLISHED, PUBLISHING, UNCONFIRMED
 from evenflow.platform.runtime import Runtime
 
@@ -56,7 +56,7 @@ class Outlet:
 
     async def stop(self) -> None:
         """Send what is buffered and disconnect."""
-        await stop_producer(self._producer)
+        await self._producer.stop()
 
     def encoded(self, fact: Fact) -> Encoded:
         """A fact as this service would send it."""
@@ -132,6 +132,6 @@ class Outlet:
             async with asyncio.timeout(PUBLISH_TIMEOUT_S):
                 await fresh.start()
                 self._producer = fresh
-                await stop_producer(old)
+                await old.stop()
         except (TimeoutError, KafkaError, OSError) as error:
             self._runtime.log.warning("producer not renewed", problem=f"{type(error).__name__}: {error}")

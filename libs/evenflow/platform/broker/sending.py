@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
+from aiokafka.errors import InvalidProducerEpoch, ProducerFenced
 from aiokafka.structs import RecordMetadata
 
 from evenflow.platform.broker.codec import Encoded
 from evenflow.platform.broker.ports import Producer
-from evenflow.platform.cancelling import asked_for
 
 
 @runtime_checkable
@@ -22,16 +21,6 @@ class SendsTogether(Protocol):
         self, records: Sequence[Encoded], partitions: Sequence[int | None] | None = None
     ) -> list[int]:
         """Write all; their offsets."""
-
-
-async def stop_producer(producer: Producer) -> None:
-    """Flush and disconnect. Raises KafkaError also where the client lets a cancellation out that nobody asked for."""
-    try:
-        await producer.stop()
-    except asyncio.CancelledError as error:
-        if asked_for():
-            raise
-        raise KafkaError("the client cancelled its own sender") from error
 
 
 async def send_all(

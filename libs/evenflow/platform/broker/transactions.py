@@ -17,7 +17,7 @@ from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
 from evenflow.core.errors import Ended
 from evenflow.platform.broker.codec import Encoded
 from evenflow.platform.broker.ports import Producer
-from evenflow.platform.broker.sending import send_all, stop_producer
+from evenflow.platform.broker.sending import send_all
 from evenflow.platform.cancelling import CANCELLED, asked_for
 from evenflow.platform.runtime import Runtime
 
@@ -103,7 +103,7 @@ class Transactions:
         """
         try:
             async with asyncio.timeout(CLOSE_LIMIT_S):
-                await stop_producer(producer)
+                await producer.stop()
         except _FENCES as error:
             raise _fenced(number, error) from error
         except (TimeoutError, KafkaError, OSError, AssertionError) as error:
@@ -114,7 +114,7 @@ class Transactions:
         for producer in self._producers:
             try:
                 async with asyncio.timeout(CLOSE_LIMIT_S):
-                    await stop_producer(producer)
+                    await producer.stop()
             except (TimeoutError, KafkaError, OSError, AssertionError) as error:
                 self._runtime.log.warning("producer not closed", problem=f"{type(error).__name__}: {error}")
         self._producers = []
