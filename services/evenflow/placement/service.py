@@ -89,10 +89,19 @@ class PlacementService:
         except Exception as error:  # noqa: BLE001  whatever it was: this process can't know its state any more
             ended = Ended(f"{type(error).__name__}: {error}", exit_code=UNKNOWN)
             ended.__cause__ = error
+        await self._leave()
+        self._finish(ended)
+
+    async def _leave(self) -> None:
+        """Leave the seat. Whatever the client does at its end: whoever waits for this service must hear of it."""
         try:
             await self._seat.leave()
-        finally:  # whatever the client does at its end: whoever waits for this service must hear of it
-            self._finish(ended)
+        except asyncio.CancelledError:
+            if asked_for():
+                raise
+            self.runtime.log.warning("seat not left in order", problem="the client cancelled itself")
+        except Exception as error:  # noqa: BLE001  the log finds out by the session
+            self.runtime.log.warning("seat not left in order", problem=f"{type(error).__name__}: {error}")
 
     async def _seated_or_stopped(self) -> None:
         loop = asyncio.get_running_loop()
