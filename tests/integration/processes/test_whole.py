@@ -62,10 +62,9 @@ async def test_a_task_lives_through_seven_processes_and_all_end_in_order(process
                 await asyncio.sleep(0.2)
                 ledger = await client.ledger()
         assert ledger.verified
-    figures = {name: await _figures(one) for name, one in running.items()}
-    assert figures["placement"]['evenflow_assigned_tasks_total{pool="default"}'] == 1
-    assert figures["billing"]['evenflow_handled_records_total{outcome="applied",topic="evenflow.runs.v1"}'] >= 3
-    assert figures["gateway"]['evenflow_published_records_total{topic="evenflow.runs.v1"}'] >= 3
+    assert await _counted(running["placement"], 'evenflow_assigned_tasks_total{pool="default"}', 1) == 1
+    await _counted(running["billing"], 'evenflow_handled_records_total{outcome="applied",topic="evenflow.runs.v1"}', 3)
+    await _counted(running["gateway"], 'evenflow_published_records_total{topic="evenflow.runs.v1"}', 3)
     assert not await processes.stop(*running.values(), agent)
     assert {name: one.exit_code for name, one in running.items()} == dict.fromkeys(SERVICES, 0)
     for one in running.values():
@@ -146,8 +145,13 @@ async def _command(*arguments: str) -> str:
     return output.decode()
 
 
-async def _figures(one: ServiceProcess) -> dict[str, float]:
-    async with httpx.AsyncClient(timeout=5) as client:
-        text = (await client.get(f"{one.doors['operations']}/metrics")).text
-    rows = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    return {name: float(value) for name, value in rows}
+async def _counted(one: ServiceProcess, name: str, count: int) -> float:
+    """Wait until a figure has come so far, since each service reads at its own pace; what it is."""
+    async with httpx.AsyncClient(timeout=5) as client, asyncio.timeout(20):
+        while True:
+            text = (await client.get(f"{one.doors['operations']}/metrics")).text
+            rows = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+            found = {row[0]: float(row[1]) for row in rows}.get(name, 0.0)
+            if found >= count:
+                return found
+            await asyncio.sleep(0.1)
