@@ -42,16 +42,20 @@ class _Survivors:
 
     def look_at_all(self) -> None:
         """The full pass."""
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
+        look_at_all()
         self.kept = gc.get_freeze_count()
+
+
+def look_at_all() -> None:
+    """Look at every value, those set aside too, and set aside what is left."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def tune_collector() -> None:
     """Take the collector over, once at a process's start; what is loaded by then is left out of the scans."""
-    gc.collect()
-    gc.freeze()
+    look_at_all()
     gc.set_threshold(YOUNG, NEVER, NEVER)
     if not any(isinstance(callback, _Survivors) for callback in gc.callbacks):
         gc.callbacks.append(_Survivors())

@@ -12,8 +12,8 @@ import asyncio
 import json
 import random
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, TypeVar
 
 from aiokafka import TopicPartition
 
@@ -27,7 +27,7 @@ from evenflow.placement.main import build
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Encoded, Fact, encode
 from evenflow.platform.broker.outlet import Outlet
-from evenflow.platform.collector import tune_collector
+from evenflow.platform.collector import look_at_all, tune_collector
 
 DEVICES: Final = 8
 SHARES: Final = ("0.1", "0.2", "0.25", "0.3", "0.5")
@@ -38,6 +38,7 @@ SETTLE_S: Final = 1.0
 CHUNK: Final = 500
 
 Engine = Callable[..., Plan]
+Figures = TypeVar("Figures")
 
 
 def path_bench(
@@ -50,9 +51,9 @@ def path_bench(
     if profile != "embedded":
         raise Refused(f"profile {profile!r} needs its servers; this process offers --profile embedded")
     tune_collector()
-    saturated = [asyncio.run(_saturated(nodes, tasks, seed, engine_round)) for seed in range(repetitions)]
-    floors = [asyncio.run(_saturated(nodes, tasks, seed, _TurnByTurn(nodes))) for seed in range(repetitions)]
-    paced = asyncio.run(_paced(nodes, rate, seed=repetitions))
+    saturated = [_measured(_saturated(nodes, tasks, seed, engine_round)) for seed in range(repetitions)]
+    floors = [_measured(_saturated(nodes, tasks, seed, _TurnByTurn(nodes))) for seed in range(repetitions)]
+    paced = _measured(_paced(nodes, rate, seed=repetitions))
     chosen, floor = statistics.median(saturated), statistics.median(floors)
     return {
         "bench": "path",
@@ -66,6 +67,12 @@ def path_bench(
         "p50_ms": round(paced[len(paced) // 2], 3),
         "p99_ms": round(paced[len(paced) * 99 // 100], 3),
     }
+
+
+def _measured(one: Coroutine[Any, Any, Figures]) -> Figures:
+    """What `one` measures in a process without the remains of the measurement before it."""
+    look_at_all()
+    return asyncio.run(one)
 
 
 class _TurnByTurn:
