@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.contracts.billing import CrossingSettled, LedgerEntry
 from evenflow.platform.broker.codec import Received
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.stores.marks import Mark
 from evenflow.platform.stores.ports import Document
 from evenflow.platform.stores.revisions import BATCH_COUNT, batches
 
@@ -20,10 +22,15 @@ PAUSE_S: Final = 1.0
 
 
 class LedgerViews:
-    """Collects what billing published and writes it in batches. What the store refuses for good is counted."""
+    """Collects what billing published and writes it in batches. What the store refuses for good is counted.
+
+    `lost` is called when the store lost entries, for the topic to be read again.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self.lost: Callable[[], None] = lambda: None
+        self._marks = {name: Mark(runtime.documents, runtime.clock, name) for name in (LEDGER, CROSSINGS)}
         self._waiting: dict[str, dict[str, Document]] = {LEDGER: {}, CROSSINGS: {}}
         self._writing = asyncio.Lock()
         self.refused_count = 0
@@ -53,6 +60,9 @@ class LedgerViews:
         """Write what waits. Raises Unavailable; what could not be written goes on waiting."""
         async with self._writing:
             for collection, waiting in self._waiting.items():
+                if await self._marks[collection].lost():
+                    self._runtime.log.warning("view lost by its store", collection=collection)
+                    self.lost()
                 for batch in batches(dict(waiting), BATCH_COUNT):
                     await self._write(collection, batch)
                     for name, written in batch.items():

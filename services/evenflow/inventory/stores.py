@@ -15,8 +15,8 @@ class Views:
         self._runtime = runtime
         self._registry = registry
         self._load = load
-        self._nodes = RevisionView(runtime.documents, runtime.log, "nodes")
-        self._datasets = RevisionView(runtime.documents, runtime.log, "datasets")
+        self._nodes = RevisionView(runtime.documents, runtime.clock, runtime.log, "nodes")
+        self._datasets = RevisionView(runtime.documents, runtime.clock, runtime.log, "datasets")
 
     async def flush_documents(self) -> None:
         """Write node and dataset documents that changed."""

@@ -12,7 +12,7 @@ class LinkViews:
 
     def __init__(self, runtime: Runtime, probe: LinkProbe) -> None:
         self._probe = probe
-        self._links = RevisionView(runtime.documents, runtime.log, "links")
+        self._links = RevisionView(runtime.documents, runtime.clock, runtime.log, "links")
 
     async def flush(self) -> None:
         """Write links that changed."""

@@ -359,3 +359,19 @@ def test_a_row_that_no_ledger_wrote_ends_the_ledger_instead_of_guessing_money() 
     for key, row in (("offset", {"next": "7"}), ("queue/q", {"number": 1}), ("entry/x", {"at_ms": None})):
         with pytest.raises(ValueError, match="is "):
             checked(key, row)
+
+
+def test_a_history_that_its_store_lost_is_written_again_while_serving() -> None:
+    """Nothing is restarted: the loss is noticed, the topic is read again, and every entry is a document again."""
+
+    async def story(pool: Pool) -> None:
+        await pool.start("billing")
+        await pool.publish(*(ended(f"t{number}", use(3_600_000)) for number in range(20)))
+        await pool.pass_s(10)
+        names = sorted(line.entry.replace("/", ":") for line in await ledger(pool))
+        await pool.documents.drop(stores.LEDGER)
+        await pool.pass_s(10)
+        assert names
+        assert None not in [await pool.documents.get(stores.LEDGER, name) for name in names]
+
+    run(story)

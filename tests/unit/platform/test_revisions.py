@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from evenflow.core.errors import Unavailable
 from evenflow.platform.stores.limits import BATCH_COUNT_MAX
+from evenflow.platform.stores.marks import MARK_ID, PERIOD_MS
 from evenflow.platform.stores.memory import MemoryDocuments
 from evenflow.platform.stores.revisions import BATCH_COUNT, RevisionView, batches
 
@@ -30,14 +32,25 @@ class Log:
     def error(self, event: str, **fields: Any) -> None:
         self.lines.append(f"{event}: {fields['id']}")
 
+    def warning(self, event: str, **fields: Any) -> None:
+        self.lines.append(f"{event}: {fields['collection']}")
 
-def view(documents: MemoryDocuments) -> tuple[RevisionView, Log]:
+
+class Time:
+    def __init__(self) -> None:
+        self.ms = 0
+
+    def monotonic_ms(self) -> int:
+        return self.ms
+
+
+def view(documents: MemoryDocuments, time: Any = None) -> tuple[RevisionView, Log]:
     log = Log()
-    return RevisionView(documents, log, "rows"), log
+    return RevisionView(documents, time or Time(), log, "rows"), log
 
 
 async def revisions(documents: MemoryDocuments) -> dict[str, int]:
-    return {row.id: row.body["revision"] async for row in documents.scan("rows")}
+    return {row.id: row.body["revision"] async for row in documents.scan("rows") if row.id != MARK_ID}
 
 
 async def test_only_rows_of_another_revision_are_written() -> None:
@@ -47,7 +60,7 @@ async def test_only_rows_of_another_revision_are_written() -> None:
     await rows.flush({"a": Row(1), "b": Row(1)})
     await rows.flush({"a": Row(1), "b": Row(2)})
     assert await revisions(documents) == {"a": 1, "b": 2}
-    assert [stored.version async for stored in documents.scan("rows")] == [1, 2]
+    assert [stored.version async for stored in documents.scan("rows") if stored.id != MARK_ID] == [1, 2]
 
 
 async def test_more_rows_than_a_store_takes_at_once_are_all_written() -> None:
@@ -55,7 +68,7 @@ async def test_more_rows_than_a_store_takes_at_once_are_all_written() -> None:
     documents = MemoryDocuments()
     rows, log = view(documents)
     await rows.flush({f"n{number}": Row(1) for number in range(BATCH_COUNT_MAX + 1)})
-    assert len(documents._rows["rows"]) == BATCH_COUNT_MAX + 1
+    assert len(documents._rows["rows"]) == BATCH_COUNT_MAX + 1 + len([MARK_ID])
     assert log.lines == []
     assert [len(batch) for batch in batches(dict.fromkeys("abcde"), 2)] == [2, 2, 1]
     assert BATCH_COUNT <= BATCH_COUNT_MAX
@@ -83,3 +96,44 @@ async def test_a_store_that_was_away_is_made_up_for() -> None:
     documents.faults.up()
     await asyncio.gather(rows.flush({"a": Row(1)}))
     assert await revisions(documents) == {"a": 1}
+
+
+async def test_an_emptied_store_gets_every_row_again() -> None:
+    """Rows that did not change are not written, but for a store that lost them; it is looked at once a period."""
+    documents, time = MemoryDocuments(), Time()
+    rows, log = view(documents, time)
+    whole = {"a": Row(1), "b": Row(2)}
+    await rows.flush(whole)
+    await documents.drop("rows")
+    await rows.flush(whole)
+    assert await revisions(documents) == {}
+    time.ms += PERIOD_MS
+    await rows.flush(whole)
+    assert await revisions(documents) == {"a": 1, "b": 2}
+    assert log.lines == ["view lost by its store: rows"]
+
+
+async def test_a_store_put_back_to_an_older_state_gets_every_row_again() -> None:
+    """Each look makes the mark's version grow, so an older state is known by a lower one."""
+    documents, time = MemoryDocuments(), Time()
+    rows, _ = view(documents, time)
+    await rows.flush({"a": Row(1)})
+    backup = copy.deepcopy(documents._rows)
+    for revision in (2, 3):
+        time.ms += PERIOD_MS
+        await rows.flush({"a": Row(revision)})
+    documents._rows = backup
+    time.ms += PERIOD_MS
+    await rows.flush({"a": Row(3)})
+    assert await revisions(documents) == {"a": 3}
+
+
+async def test_two_copies_that_write_one_collection_do_not_take_each_other_for_a_loss() -> None:
+    """Each finds what the other wrote, which is never less than it saw."""
+    documents, time = MemoryDocuments(), Time()
+    (one, first), (two, second) = view(documents, time), view(documents, time)
+    for _ in range(5):
+        await asyncio.gather(one.flush({"a": Row(1)}), two.flush({"a": Row(1)}))
+        time.ms += PERIOD_MS
+    assert not first.lines
+    assert not second.lines

@@ -51,6 +51,7 @@ class Follower:
         self._pace = pace
         self._consumer: Consumer | None = None
         self._task: asyncio.Task[None] | None = None
+        self._from_the_beginning = False
         self.unreadable_count = 0
         self.applied_count = 0
         self._followed = runtime.metrics.of(FOLLOWED)
@@ -77,6 +78,10 @@ class Follower:
         if self._consumer is not None:
             await self._consumer.stop()
 
+    def read_again(self) -> None:
+        """Apply everything once more, from the beginning of every stream: what was made of it is lost."""
+        self._from_the_beginning = True
+
     async def _catch_up(self, consumer: Consumer, ends: dict[TopicPartition, int]) -> None:
         clock = self._runtime.clock
         moved_ms = clock.monotonic_ms()
@@ -97,6 +102,9 @@ class Follower:
         """Go on for ever: a table that stopped in silence would be believed for as long as its process lives."""
         while True:
             try:
+                if self._from_the_beginning:
+                    await consumer.seek_to_beginning(*consumer.assignment())
+                    self._from_the_beginning = False
                 await self._poll(consumer, POLL_MS)
             except (KafkaError, OSError) as error:
                 self._runtime.log.warning("table not followed", problem=f"{type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
 """A collection that follows rows by their revision: what is newer than last written is written, in bounded batches.
 
 The store may refuse a document for good; it is then tried alone from flush to flush, so that the others never wait for
-it. Losing the collection costs nothing: whoever holds the rows writes them again after a restart.
+it. Losing the collection costs nothing: whoever holds the rows notices and writes them again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 
 from evenflow.core.errors import Refused
+from evenflow.platform.clock import Clock
+from evenflow.platform.stores.marks import Mark
 from evenflow.platform.stores.ports import Document, Documents
 
 BATCH_COUNT: Final = 1_000
@@ -29,15 +31,19 @@ class Row(Protocol):
 class RevisionView:
     """One collection of documents. `log` is told once of each revision that the store refuses."""
 
-    def __init__(self, documents: Documents, log: Any, collection: str) -> None:
+    def __init__(self, documents: Documents, clock: Clock, log: Any, collection: str) -> None:
         self._documents = documents
+        self._mark = Mark(documents, clock, collection)
         self._log = log
         self._collection = collection
         self._written: dict[str, int] = {}
         self._refused: dict[str, int] = {}
 
     async def flush(self, rows: Mapping[str, Row]) -> None:
-        """Write the rows that changed. Raises Unavailable; the next flush goes on from there."""
+        """Write the rows that changed, all when the store lost some. Raises Unavailable; the next flush goes on."""
+        if await self._mark.lost():
+            self._log.warning("view lost by its store", collection=self._collection, rows=len(rows))
+            self._written.clear()
         changed = {name: row for name, row in rows.items() if self._written.get(name) != row.revision}
         alone = {name: row for name, row in changed.items() if name in self._refused}
         together = {name: row for name, row in changed.items() if name not in self._refused}
