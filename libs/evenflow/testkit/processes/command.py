@@ -99,7 +99,7 @@ def _report(found: TakeOvers | Zombie | Report) -> str:
             f"{one.recovered_ms:>8} ms  {one.group:<10}  {one.name}" + (f"  {one.complaint}" if one.complaint else "")
             for one in found.results
         ]
-        rows += [f"left at the end: {found.left}", found.audit]
+        rows += [f"left at the end: {found.left}", *found.audits]
     elif isinstance(found, Zombie):
         rows = [
             f"it said: {found.said}",

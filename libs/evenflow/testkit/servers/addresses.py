@@ -17,6 +17,8 @@ from typing import Final
 KINDS: Final = ("kafka", "redis", "redis-cluster", "documents", "objects")
 #: What one set of services needs.
 NEEDED: Final = ("kafka", "redis", "documents", "objects")
+#: The same with three brokers.
+NEEDED_BY_THREE: Final = ("kafka-cluster", "redis", "documents", "objects")
 VARIABLES: Final = {
     "kafka": "EVENFLOW_TEST_KAFKA_URL",
     "redis": "EVENFLOW_TEST_REDIS_URL",
@@ -29,6 +31,7 @@ ALSO: Final = {"documents": "MONGODB_URI"}
 #: The product's own names.
 HOST_VARIABLES: Final = {
     "kafka": "EVENFLOW_HOST_LOG",
+    "kafka-cluster": "EVENFLOW_HOST_LOG",
     "redis": "EVENFLOW_HOST_LIVE",
     "documents": "EVENFLOW_HOST_DOCUMENTS",
     "objects": "EVENFLOW_HOST_OBJECTS",
@@ -58,7 +61,7 @@ class Addresses:
 
     def host_environment(self) -> dict[str, str]:
         """What the product's processes read."""
-        return {HOST_VARIABLES[kind]: self.urls[kind] for kind in NEEDED if kind in self.urls} | dict(self.keys)
+        return {name: self.urls[kind] for kind, name in HOST_VARIABLES.items() if kind in self.urls} | dict(self.keys)
 
 
 def addresses_from(environment: Mapping[str, str]) -> Addresses:

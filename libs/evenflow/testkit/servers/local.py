@@ -20,7 +20,7 @@ from evenflow.platform.clock import Clock
 from evenflow.testkit.servers.addresses import Addresses
 from evenflow.testkit.servers.artifacts import Say
 from evenflow.testkit.servers.kinds.documents import DocumentServer
-from evenflow.testkit.servers.kinds.kafka import Kafka
+from evenflow.testkit.servers.kinds.kafka import Kafka, KafkaCluster
 from evenflow.testkit.servers.kinds.objects import ObjectServer
 from evenflow.testkit.servers.kinds.redis import RedisCluster, RedisServer
 from evenflow.testkit.servers.kinds.server import Server
@@ -29,7 +29,14 @@ from evenflow.testkit.servers.process import Running, free_ports, is_free, spawn
 READY_S: Final = 180.0
 STOP_S: Final = 15.0
 LOOK_S: Final = 0.02
-SERVERS: Final[tuple[type[Server], ...]] = (Kafka, RedisServer, RedisCluster, DocumentServer, ObjectServer)
+SERVERS: Final[tuple[type[Server], ...]] = (
+    Kafka,
+    KafkaCluster,
+    RedisServer,
+    RedisCluster,
+    DocumentServer,
+    ObjectServer,
+)
 STATE: Final = "state.json"
 ENVIRONMENT: Final = "environment"
 CACHE_VARIABLE: Final = "EVENFLOW_SERVERS_CACHE"
@@ -82,8 +89,8 @@ class LocalServers:
         (self.folder / ENVIRONMENT).unlink(missing_ok=True)
 
     async def kill(self, kind: str) -> None:
-        """Kill the processes of one server at once, and wait until they are gone."""
-        killed = [running for name, running in self.running.items() if name.partition("/")[0] == kind]
+        """Kill the processes of one server at once, or of one node (kind/number), and wait until they are gone."""
+        killed = [running for name, running in self.running.items() if kind in (name, name.partition("/")[0])]
         for running in killed:
             running.tell(signal.SIGKILL)
         while any(running.lives for running in killed):
@@ -128,7 +135,7 @@ class LocalServers:
         server = self.servers[kind]
         down = [node for node in range(server.node_count) if not self._lives(_key(server, node))]
         if len(down) == server.node_count:
-            for port in server.ports:
+            for port in server.listens_on:
                 if not is_free(port):
                     raise Unavailable(f"{server.name}: another program listens on port {port} of loopback")
         server.folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,8 @@ from typing import Final
 
 from evenflow.core.errors import EvenflowError
 from evenflow.platform.clock import Clock
-from evenflow.testkit.processes.faults.rows import ROWS, Row
+from evenflow.testkit.processes.faults.harm.row import Row
+from evenflow.testkit.processes.faults.rows import ROWS
 from evenflow.testkit.processes.faults.world import World
 
 RECOVER_S: Final = 60.0
@@ -34,11 +35,11 @@ class Result:
 
 @dataclass
 class Report:
-    """All rows, and what was left at the end."""
+    """All rows, and what was left at the end of each world, by its log."""
 
     results: list[Result] = field(default_factory=list)
-    left: dict[str, int] = field(default_factory=dict)
-    audit: str = ""
+    left: dict[str, dict[str, int]] = field(default_factory=dict)
+    audits: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
 
@@ -51,23 +52,32 @@ def chosen_rows(*, full: bool, names: Sequence[str] = ()) -> list[Row]:
 async def try_rows(
     rows: Sequence[Row], flight: int, root: Path, folder: Path, clock: Clock, say: Callable[[str], None]
 ) -> Report:
-    """Try each. Raises Unavailable when the world does not even start."""
+    """Try each, those of one kind of log in one world. Raises Unavailable when a world does not even start."""
     report = Report()
-    async with World(root, folder, clock, say) as world:
-        longest_s = SHORTEST_S + ROW_S * len(rows)
-        await world.submit(flight, shortest_s=SHORTEST_S, longest_s=longest_s)
-        await world.probe(within_s=RECOVER_S)
-        say(f"{flight} tasks in flight")
-        for number, row in enumerate(rows, 1):
-            result = await _tried(world, row)
-            report.results.append(result)
-            say(f"{number} of {len(rows)}: {row.name}: " + (result.complaint or f"well after {result.recovered_ms} ms"))
-        report.left = await world.settled(within_s=SETTLE_S)
-        code, report.audit = await _audited(root, world.brokers)
-    report.complaints = [f"{one.name}: {one.complaint}" for one in report.results if one.complaint]
-    report.complaints += [f"{count} of {what} left at the end" for what, count in report.left.items() if count]
-    report.complaints += [] if code == 0 else ["the audit found something"]
+    for log in dict.fromkeys(row.log for row in rows):
+        those = [row for row in rows if row.log == log]
+        async with World(root, folder / log, clock, say, log) as world:
+            await _try(world, those, flight, root, report)
     return report
+
+
+async def _try(world: World, rows: Sequence[Row], flight: int, root: Path, report: Report) -> None:
+    say = world.say
+    longest_s = SHORTEST_S + ROW_S * len(rows)
+    await world.submit(flight, shortest_s=SHORTEST_S, longest_s=longest_s)
+    await world.probe(within_s=RECOVER_S)
+    say(f"{flight} tasks in flight")
+    for number, row in enumerate(rows, 1):
+        result = await _tried(world, row)
+        report.results.append(result)
+        report.complaints += [f"{row.name}: {result.complaint}"] if result.complaint else []
+        say(f"{number} of {len(rows)}: {row.name}: " + (result.complaint or f"well after {result.recovered_ms} ms"))
+    left = await world.settled(within_s=SETTLE_S)
+    code, audit = await _audited(root, world.brokers)
+    report.left[world.log] = left
+    report.audits.append(audit)
+    report.complaints += [f"{count} of {what} left at the end" for what, count in left.items() if count]
+    report.complaints += [] if code == 0 else ["the audit found something"]
 
 
 async def _tried(world: World, row: Row) -> Result:

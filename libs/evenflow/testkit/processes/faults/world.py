@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -18,11 +19,14 @@ from evenflow.core.errors import EvenflowError, Unavailable
 from evenflow.hosting.registry import SERVICES
 from evenflow.platform.broker.factory import make_transport
 from evenflow.platform.clock import Clock, RandomIds
+from evenflow.platform.stores.factory import open_documents
+from evenflow.platform.stores.marks import MARK_ID
 from evenflow.testkit.processes.faults.keeping import Kept
+from evenflow.testkit.processes.faults.ways import Ways
 from evenflow.testkit.processes.fleet import Processes, ServiceProcess
-from evenflow.testkit.servers.addresses import NEEDED
+from evenflow.testkit.servers.addresses import NEEDED, NEEDED_BY_THREE
 from evenflow.testkit.servers.local import LocalServers
-from evenflow.testkit.servers.process import free_ports
+from evenflow.testkit.servers.process import Running, free_ports
 
 TOKEN: Final = "of-this-world"  # noqa: S105  of servers that end with the run
 NODES: Final = 8
@@ -43,17 +47,24 @@ SETTINGS: Final = {
 }
 SUBMITTERS: Final = 8
 TRAFFIC_PAUSE_S: Final = 0.2
+#: How long one more copy works before it is ended.
+SHARED_S: Final = 2.0
+#: Within so long a server without a disk ends, and lost views are written again.
+GONE_S: Final = 30.0
+VIEWS_S: Final = 40.0
 LOOK_S: Final = 0.1
 ENDED: Final = ("succeeded", "failed", "rejected", "cancelled")
 
 
 class World:
-    """Started by `async with`; `folder` holds every log."""
+    """Started by `async with`; `folder` holds every log. `log` is the kind of its log: kafka or kafka-cluster."""
 
-    def __init__(self, root: Path, folder: Path, clock: Clock, say: Callable[[str], None]) -> None:
+    def __init__(self, root: Path, folder: Path, clock: Clock, say: Callable[[str], None], log: str = "kafka") -> None:
         self.clock = clock
         self.say = say
+        self.log = log
         self.servers = LocalServers(root, folder / "servers", clock, say, tied=True)
+        self.ways = Ways(self.servers, log, SERVICES, clock)
         self.services: dict[str, Kept] = {}
         self.nodes: ServiceProcess | None = None
         self.processes: Processes | None = None
@@ -73,14 +84,17 @@ class World:
         return self
 
     async def _start(self) -> None:
-        addresses = await self.servers.start(NEEDED)
+        addresses = await self.servers.start(NEEDED_BY_THREE if self.log == "kafka-cluster" else NEEDED)
+        await self.ways.open()
         console, gateway = free_ports(2)
         self.console, self.gateway = f"http://127.0.0.1:{console}", f"http://127.0.0.1:{gateway}"
         ports = {"EVENFLOW_HOST_CONSOLE_PORT": str(console), "EVENFLOW_HOST_GATEWAY_PORT": str(gateway)}
         environment = {**addresses.host_environment(), **SETTINGS}
         self.processes = Processes(self._folder / "processes", environment, self.clock)
         processes = await self.processes.__aenter__()
-        self.services = {name: Kept(processes, name, ports, self.clock) for name in SERVICES}
+        self.services = {
+            name: Kept(processes, name, {**ports, **self.ways.environment(name)}, self.clock) for name in SERVICES
+        }
         await asyncio.gather(*(kept.start() for kept in self.services.values()))
         self.start_nodes()
         await self.until(self._nodes_work, 120, "nodes that take work")
@@ -91,6 +105,7 @@ class World:
             await kept.let_go()
         if self.processes is not None:
             await self.processes.__aexit__()
+        await self.ways.close()
         await self.servers.stop()
 
     def start_nodes(self) -> None:
@@ -100,8 +115,8 @@ class World:
 
     @property
     def brokers(self) -> str:
-        """host:port of the log."""
-        return self.servers.servers["kafka"].url().removeprefix("kafka://")
+        """host:port of the log, of each broker."""
+        return self.servers.servers[self.log].url().removeprefix("kafka://").partition("?")[0]
 
     # --- load and looks -----------------------------------------------------------------------------------------------
 
@@ -146,6 +161,39 @@ class World:
             await self.until(lambda: self._charged(name), within_s, f"the ledger's line of {name}")
         for kept in self.services.values():
             await kept.ready()
+
+    async def one_more(self, service: str, number: signal.Signals) -> None:
+        """Start one more copy of a service, and end it by a signal when it serves."""
+        assert self.processes is not None
+        one = await self.processes.start(service, self.ways.environment(service))
+        await self.processes.ready(one)
+        await self.clock.sleep(SHARED_S)
+        one.running.tell(number)
+        await self.processes.ended(one)
+
+    async def until_gone(self, running: Running) -> None:
+        """Wait until a server ends by itself. Raises Unavailable."""
+
+        async def gone() -> bool:
+            return not running.lives
+
+        await self.until(gone, GONE_S, f"the end of {running.name}")
+
+    async def views_whole(self) -> None:
+        """Wait until the documents hold every node and every entry of the ledger. Raises Unavailable."""
+        documents = open_documents(self.servers.servers["documents"].url())
+
+        async def whole() -> bool:
+            kept = {name: {row.id async for row in documents.scan(name, limit=10_000)} for name in ("nodes", "ledger")}
+            async with AsyncClient(self.console) as client:
+                nodes = {node.node for node in (await client.nodes()).items}
+                entries = sum(int(queue["number"]) for queue in (await client.ledger()).queues)
+            return nodes <= kept["nodes"] and len(kept["ledger"] - {MARK_ID}) >= entries
+
+        try:
+            await self.until(whole, VIEWS_S, "nodes and ledger in the documents")
+        finally:
+            await documents.close()
 
     async def settled(self, *, within_s: float) -> dict[str, int]:
         """Wait until every task has ended, every record is read and every place is free; what was left otherwise."""

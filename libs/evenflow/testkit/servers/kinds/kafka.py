@@ -1,4 +1,4 @@
-"""Apache Kafka in KRaft mode from its published jars: one node that is both broker and controller."""
+"""Apache Kafka in KRaft mode from its published jars: nodes that are both broker and controller, one or three."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import shutil
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,22 +20,26 @@ JVM: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=
 
 SETTINGS: Final = """\
 process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@{host}:{controller}
-listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller}
-advertised.listeners=PLAINTEXT://{host}:{port}
+node.id={node}
+controller.quorum.voters={voters}
+listeners=PLAINTEXT://{host}:{port},RELAYED://{host}:{behind},CONTROLLER://{host}:{controller}
+# Who begins with a relay is sent on to that relay, never past it.
+advertised.listeners=PLAINTEXT://{host}:{port},RELAYED://{host}:{relay}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,RELAYED:PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 log.dirs={data}
 # Topics come from the registry of streams, with their settings.
 auto.create.topics.enable=false
-# One node: with the defaults of three the first group and the first transaction would hang without an error.
-offsets.topic.replication.factor=1
+# On one node the first group and the first transaction would hang without an error with the defaults of three.
+offsets.topic.replication.factor={copies}
 offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
+transaction.state.log.replication.factor={copies}
+transaction.state.log.min.isr={in_sync}
 transaction.state.log.num.partitions=1
-share.coordinator.state.topic.replication.factor=1
-share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.replication.factor={copies}
+share.coordinator.state.topic.min.isr={in_sync}
+default.replication.factor={copies}
+min.insync.replicas={in_sync}
 # Tests wait for rebalances, compaction and expiry: let each happen at once.
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=500
@@ -67,11 +72,16 @@ class KafkaJars(Artifact):
 
 
 class Kafka(Server):
-    """One broker; replication factor 1."""
+    """One broker; replication factor 1.
+
+    Its ports: clients', controllers', the one behind a relay, the relay's own. The last two serve who tries how clients
+    do over a bad way (`relay`): nobody listens on the relay's port unless somebody starts one there.
+    """
 
     kind = "kafka"
     name = "Apache Kafka"
-    port_count = 2
+    port_count = 4
+    in_sync = 1
     jars: Path
 
     def obtain(self, say: Say) -> None:
@@ -84,37 +94,84 @@ class Kafka(Server):
             )
 
     def prepare(self) -> None:
-        """Settings anew, since ports change; the storage is formatted once."""
-        data = self.folder / "data"
-        self._settings.write_text(
-            SETTINGS.format(host=LOOPBACK, port=self.port, controller=self.ports[1], data=data), encoding="utf-8"
+        """Settings anew, since ports change; each node's storage is formatted once."""
+        for node in range(self.node_count):
+            self._prepare(node)
+
+    def command(self, node: int = 0) -> list[str]:
+        """One broker."""
+        return [*self._java(), "kafka.Kafka", str(self._settings(node))]
+
+    async def answers(self) -> bool:
+        """Whether each lists all brokers, which is a little after its port opens."""
+        counts = await asyncio.gather(*(broker_count(port) for port in self.client_ports))
+        return min(counts) >= self.node_count
+
+    def url(self) -> str:
+        """For `make_transport`."""
+        return f"kafka://{','.join(f'{LOOPBACK}:{port}' for port in self.client_ports)}"
+
+    @property
+    def client_ports(self) -> Sequence[int]:
+        """One for each node."""
+        return self.ports[: self.node_count]
+
+    @property
+    def listens_on(self) -> Sequence[int]:
+        """All but the relays' own."""
+        return self.ports[: 3 * self.node_count]
+
+    def relay(self, node: int = 0) -> tuple[int, int]:
+        """The port that a relay listens on, and the one it hands on to."""
+        return self._port(3, node), self._port(2, node)
+
+    def _port(self, purpose: int, node: int) -> int:
+        return self.ports[purpose * self.node_count + node]
+
+    def _prepare(self, node: int) -> None:
+        data = self.folder / ("data" if self.node_count == 1 else f"data-{node}")
+        voters = (f"{number + 1}@{LOOPBACK}:{self._port(1, number)}" for number in range(self.node_count))
+        relay, behind = self.relay(node)
+        settings = SETTINGS.format(
+            node=node + 1,
+            voters=",".join(voters),
+            host=LOOPBACK,
+            port=self._port(0, node),
+            controller=self._port(1, node),
+            behind=behind,
+            relay=relay,
+            data=data,
+            copies=self.node_count,
+            in_sync=self.in_sync,
         )
+        self._settings(node).write_text(settings, encoding="utf-8")
         if (data / "meta.properties").exists():
             return
         # 22 characters of base64url are a valid cluster id; one that begins with a dash would be taken for an option.
         cluster = hashlib.sha256(str(self.folder).encode()).hexdigest()[:21] + "A"
-        format_ = ("format", "--cluster-id", cluster, "--config", str(self._settings))
-        run([*self._java(), "kafka.tools.StorageTool", *format_], self.log(), folder=self.folder)
+        format_ = ("format", "--cluster-id", cluster, "--config", str(self._settings(node)))
+        run([*self._java(), "kafka.tools.StorageTool", *format_], self.log(node), folder=self.folder)
 
-    def command(self, node: int = 0) -> list[str]:
-        """The broker."""
-        return [*self._java(), "kafka.Kafka", str(self._settings)]
-
-    async def answers(self) -> bool:
-        """Whether its metadata list a broker, which is a little after the port opens."""
-        return await broker_count(self.port) > 0
-
-    def url(self) -> str:
-        """For `make_transport`."""
-        return f"kafka://{LOOPBACK}:{self.port}"
-
-    @property
-    def _settings(self) -> Path:
-        return self.folder / "server.properties"
+    def _settings(self, node: int) -> Path:
+        return self.folder / ("server.properties" if self.node_count == 1 else f"server-{node}.properties")
 
     def _java(self) -> list[str]:
         level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
         return ["java", *JVM, level, "-cp", str(self.jars / "*")]
+
+
+class KafkaCluster(Kafka):
+    """Three brokers: each record on all, written once two of them have it."""
+
+    kind = "kafka-cluster"
+    name = "Apache Kafka, three brokers"
+    port_count = 12
+    node_count = 3
+    in_sync = 2
+
+    def url(self) -> str:
+        """For `make_transport`, with the copies that topics are made with."""
+        return f"{super().url()}?replication={self.node_count}"
 
 
 async def broker_count(port: int) -> int:

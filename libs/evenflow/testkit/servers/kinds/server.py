@@ -36,6 +36,11 @@ class Server(ABC):
         """The port that clients use."""
         return self.ports[0]
 
+    @property
+    def listens_on(self) -> Sequence[int]:
+        """The ports that its own processes take."""
+        return self.ports
+
     def log(self, node: int = 0) -> Path:
         """What a node writes."""
         return self.folder / ("output.log" if self.node_count == 1 else f"output-{node}.log")

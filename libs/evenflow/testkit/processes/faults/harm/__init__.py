@@ -1,0 +1,1 @@
+"""What can be done to a world, by what it is done to."""
