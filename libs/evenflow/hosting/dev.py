@@ -14,9 +14,10 @@ from evenflow.hosting.composition import Composition
 from evenflow.hosting.development.fleet import Fleet
 from evenflow.hosting.development.keeping import kept_secret
 from evenflow.hosting.development.load import World
+from evenflow.hosting.development.profile import EMBEDDED, LOCAL, host_settings, own_folder
 from evenflow.hosting.registry import SERVICES
 from evenflow.hosting.signals import until_told
-from evenflow.hosting.surroundings import HostSettings, Surroundings, in_folder
+from evenflow.hosting.surroundings import Surroundings
 from evenflow.platform.collector import tune_collector
 from evenflow.platform.security.join_tokens import system_bytes
 from evenflow.platform.settings import load_settings
@@ -38,6 +39,7 @@ class DevOptions:
     agents: bool = True
     seed: int = 1
     verbose: bool = False
+    profile: str = EMBEDDED
 
 
 def run_dev(options: DevOptions) -> int:
@@ -71,13 +73,12 @@ class Development:
 
     def __init__(self, options: DevOptions) -> None:
         self.options = options
-        settings = load_settings(HostSettings, "host", environment=_cache_of(os.environ)).with_changes(
+        settings = host_settings(options.profile, options.folder, os.environ).with_changes(
             console_port=options.console_port,
             gateway_port=options.gateway_port,
             level="info" if options.verbose else "error",
         )
-        if options.folder is not None:
-            settings = in_folder(options.folder, settings)
+        self._folder = own_folder(options.profile, options.folder)
         self.surroundings = Surroundings(settings)
         self.composition = Composition(self.surroundings)
         self.composition.add_doors("console", "gateway")
@@ -86,7 +87,7 @@ class Development:
         self.composition.add_services(chosen)
         self.fleet: Fleet | None = None
         if options.agents:
-            folder = None if options.folder is None else options.folder / "nodes"
+            folder = None if self._folder is None else self._folder / "nodes"
             gateway = self.composition.doors["gateway"]
             self.fleet = Fleet(self.surroundings, lambda: Direct(lambda: gateway.app), self.token, folder)
             fleet = self.fleet
@@ -95,7 +96,7 @@ class Development:
 
     def _service_settings(self) -> dict[str, Any]:
         """Quicker than the defaults: a lost node is noticed in seconds. The environment has the last word."""
-        folder = self.options.folder
+        folder = self._folder
         secret = "" if folder is None else kept_secret(folder / "gateway.secret")
         token = system_bytes(TOKEN_BYTES).hex() if folder is None else kept_secret(folder / "join.token")
         quicker: dict[str, dict[str, Any]] = {
@@ -146,9 +147,11 @@ class Development:
     def greeting(self) -> list[str]:
         """Where to look next, with the token by which machines join."""
         option = "" if self.console_url.endswith(":7070") else f" --url {self.console_url}"
-        kept = (
-            f"everything is kept in {self.options.folder}" if self.options.folder else "nothing is kept after the end"
-        )
+        kept = "nothing is kept after the end"
+        if self.options.profile == LOCAL:
+            kept = f"on {self.surroundings.settings.log} and its stores"
+        elif self.options.folder:
+            kept = f"everything is kept in {self.options.folder}"
         return [
             f"Evenflow is ready: {self.console_url}/api/v1 ({kept})",
             "",
@@ -167,11 +170,6 @@ class Development:
 
 def _print(line: str) -> None:
     print(line, flush=True)  # noqa: T201  the command's own output
-
-
-def _cache_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """Of what is shared by all, the environment says how much of the log stays in memory; the rest is the options'."""
-    return {name: value for name, value in environment.items() if name == "EVENFLOW_HOST_LOG_CACHE_BYTES"}
 
 
 def _under(environment: Mapping[str, str], service: str, base: Mapping[str, Any]) -> dict[str, str]:

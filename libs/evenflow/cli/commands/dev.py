@@ -15,6 +15,9 @@ def dev(
     no_load: Annotated[bool, typer.Option("--no-load", help="Submit nothing by itself.")] = False,
     no_agents: Annotated[bool, typer.Option("--no-agents", help="No simulated nodes.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the load.")] = 1,
+    profile: Annotated[
+        str, typer.Option(help="embedded, or local: on the servers that make up PROFILE=local started.")
+    ] = "embedded",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More of the log.")] = False,
 ) -> None:
     """Run everything in one process: three sites of simulated nodes, a gentle load, the API on localhost."""
@@ -28,5 +31,6 @@ def dev(
         agents=not no_agents,
         seed=seed,
         verbose=verbose,
+        profile=profile,
     )
     raise typer.Exit(run_dev(options))
