@@ -10,9 +10,9 @@ from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.contracts.billing import CrossingSettled, LedgerEntry
 from evenflow.platform.broker.codec import Received
 from evenflow.platform.runtime import Runtime
-from evenflow.platform.stores.marks import Mark
 from evenflow.platform.stores.ports import Document
-from evenflow.platform.stores.revisions import BATCH_COUNT, batches
+from evenflow.platform.stores.views.marks import Mark
+from evenflow.platform.stores.views.revisions import BATCH_COUNT, batches
 
 LEDGER: Final = "ledger"
 CROSSINGS: Final = "crossings"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenflow.inventory.load import LiveRows
 from evenflow.inventory.registry import Registry
 from evenflow.platform.runtime import Runtime
-from evenflow.platform.stores.revisions import RevisionView
+from evenflow.platform.stores.views.revisions import RevisionView
 
 
 class Views:

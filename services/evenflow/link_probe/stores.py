@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenflow.link_probe.service import LinkProbe
 from evenflow.platform.runtime import Runtime
-from evenflow.platform.stores.revisions import RevisionView
+from evenflow.platform.stores.views.revisions import RevisionView
 
 
 class LinkViews:

@@ -11,9 +11,9 @@ import pytest
 
 from evenflow.core.errors import Unavailable
 from evenflow.platform.stores.limits import BATCH_COUNT_MAX
-from evenflow.platform.stores.marks import MARK_ID, PERIOD_MS
 from evenflow.platform.stores.memory import MemoryDocuments
-from evenflow.platform.stores.revisions import BATCH_COUNT, RevisionView, batches
+from evenflow.platform.stores.views.marks import MARK_ID, PERIOD_MS
+from evenflow.platform.stores.views.revisions import BATCH_COUNT, RevisionView, batches
 
 
 @dataclass

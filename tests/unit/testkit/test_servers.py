@@ -10,7 +10,7 @@ import pytest
 from evenflow.core.errors import Refused, Unavailable
 from evenflow.platform.clock import SystemClock
 from evenflow.testkit.servers import choosing
-from evenflow.testkit.servers.addresses import KINDS, Addresses, addresses_from
+from evenflow.testkit.servers.addresses import HOST_VARIABLES, KINDS, Addresses, addresses_from
 from evenflow.testkit.servers.artifacts import Artifact, check_files, digest_of, obtain
 from evenflow.testkit.servers.choosing import choose
 from evenflow.testkit.servers.command import main
@@ -193,5 +193,5 @@ def test_a_command_that_cannot_work_says_why_and_ends_with_one(tmp_path, monkeyp
 def test_every_kind_of_address_has_its_server(pytestconfig, tmp_path):
     """Proves that nothing the suites ask for is left out of the local set."""
     made = LocalServers(pytestconfig.rootpath, tmp_path, SystemClock(), lambda _: None, tied=True)
-    assert tuple(made.servers) == KINDS
-    assert [server.kind for server in SERVERS] == list(KINDS)
+    assert {*KINDS, *HOST_VARIABLES} == made.servers.keys()
+    assert [server.kind for server in SERVERS] == list(made.servers)

@@ -3,16 +3,18 @@
 Placement alone runs on the log: agents, console and billing are off. Three records leave per assignment (assignment,
 desired state, state row), in one transaction a round. At saturation all tasks are written as fast as the log takes them
 and the rate counts from the first submission to the last assignment seen; at a pace the delay of each task counts. The
-floor of the same run is the same path with an empty decision: each task gets the next node in turn, unseen.
+floor of the same run is, on the file log, the same path with an empty decision: each task gets the next node in turn,
+unseen. On Apache Kafka (`--profile server`) it is a plain client's loop that writes the same records (`on_kafka`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import statistics
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from aiokafka import TopicPartition
@@ -22,7 +24,8 @@ from evenflow.core.placement.engine import round as engine_round
 from evenflow.core.placement.plan import Demand, Place, Placement, Plan
 from evenflow.events import streams
 from evenflow.events.contracts.tasks import TaskSubmitted
-from evenflow.hosting.benches.stand import Stand, stand
+from evenflow.hosting.benches.on_kafka import PlainLoop, Sample, kafka_stands, refuse_used, samples, servers_of
+from evenflow.hosting.benches.stand import Opening, Stand, file_stand
 from evenflow.placement.main import build
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Encoded, Fact, encode
@@ -48,12 +51,25 @@ def path_bench(
 
     Raises Refused for a profile that this process can't make.
     """
-    if profile != "embedded":
-        raise Refused(f"profile {profile!r} needs its servers; this process offers --profile embedded")
+    if profile not in ("embedded", "server"):
+        raise Refused(f"profile {profile[:40]!a} is unknown; known are embedded and server")
     tune_collector()
-    saturated = [_measured(_saturated(nodes, tasks, seed, engine_round)) for seed in range(repetitions)]
-    floors = [_measured(_saturated(nodes, tasks, seed, _TurnByTurn(nodes))) for seed in range(repetitions)]
-    paced = _measured(_paced(nodes, rate, seed=repetitions))
+    seeds = range(repetitions)
+    opening: Opening = file_stand
+    if profile == "server":
+        servers = servers_of(os.environ.get("EVENFLOW_HOST_LOG", ""))
+        asyncio.run(refuse_used(servers))
+        opening, written = kafka_stands(servers), dict[str, Sample]()
+
+        async def look() -> None:
+            written.update(await samples(servers))
+
+        saturated = [_measured(_saturated(opening, nodes, tasks, seed, engine_round, look)) for seed in seeds]
+        floors = [_measured(_plain(opening, PlainLoop(servers, written), tasks, seed)) for seed in seeds]
+    else:
+        saturated = [_measured(_saturated(opening, nodes, tasks, seed, engine_round)) for seed in seeds]
+        floors = [_measured(_saturated(opening, nodes, tasks, seed, _TurnByTurn(nodes))) for seed in seeds]
+    paced = _measured(_paced(opening, nodes, rate, seed=repetitions))
     chosen, floor = statistics.median(saturated), statistics.median(floors)
     return {
         "bench": "path",
@@ -153,26 +169,51 @@ async def _begun(bench: Stand, nodes: int, engine: Engine) -> tuple[Any, Outlet]
     return service, outlet
 
 
-async def _saturated(nodes: int, tasks: int, seed: int, engine: Engine) -> float:
-    with stand(durable=True, seed=seed) as bench:
-        submissions = _submissions(tasks, seed)
+async def _saturated(
+    opening: Opening,
+    nodes: int,
+    tasks: int,
+    seed: int,
+    engine: Engine,
+    look: Callable[[], Awaitable[None]] | None = None,
+) -> float:
+    """Assignments a second; `look` is awaited before the stand is closed."""
+    async with opening(seed) as bench:
         service, outlet = await _begun(bench, nodes, engine)
-        subscriber = _Subscriber(bench)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        reading = loop.create_task(subscriber.run(tasks))
-        for start in range(0, tasks, CHUNK):
-            await outlet.send(submissions[start : start + CHUNK])
-        await asyncio.wait_for(reading, WAIT_MAX_S)
-        ended = max(subscriber.seen.values())
+        rate = await _rate(bench, outlet, _submissions(tasks, seed))
         await service.stop()
         await outlet.stop()
-        return tasks / (ended - began)
+        if look is not None:
+            await look()
+        return rate
 
 
-async def _paced(nodes: int, rate: int, *, seed: int, seconds: int = 10) -> list[float]:
+async def _plain(opening: Opening, loop: PlainLoop, tasks: int, seed: int) -> float:
+    """The same of the plain client's loop."""
+    async with opening(seed) as bench:
+        outlet = await bench.outlet("bench")
+        await loop.start()
+        await bench.clock.sleep(SETTLE_S)
+        rate = await _rate(bench, outlet, _submissions(tasks, seed))
+        await loop.stop()
+        await outlet.stop()
+        return rate
+
+
+async def _rate(bench: Stand, outlet: Outlet, submissions: list[Encoded]) -> float:
+    subscriber = _Subscriber(bench)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    reading = loop.create_task(subscriber.run(len(submissions)))
+    for start in range(0, len(submissions), CHUNK):
+        await outlet.send(submissions[start : start + CHUNK])
+    await asyncio.wait_for(reading, WAIT_MAX_S)
+    return len(submissions) / (max(subscriber.seen.values()) - began)
+
+
+async def _paced(opening: Opening, nodes: int, rate: int, *, seed: int, seconds: int = 10) -> list[float]:
     """Delays in milliseconds, ascending; the first second warms up and does not count."""
-    with stand(durable=True, seed=seed) as bench:
+    async with opening(seed) as bench:
         warm, count = rate, rate * seconds
         submissions = _submissions(warm + count, seed)
         service, outlet = await _begun(bench, nodes, engine_round)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +16,11 @@ from evenflow.core.lifecycle.node import Administration, Health, Reach
 from evenflow.events import streams
 from evenflow.events.contracts.inventory import DeviceStatus, NodeRegistered
 from evenflow.platform.broker.codec import Fact
-from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
 from evenflow.platform.broker.factory import make_log
 from evenflow.platform.broker.outlet import Outlet
-from evenflow.platform.clock import RandomIds, SystemClock
+from evenflow.platform.broker.ports import Transport
+from evenflow.platform.clock import Ids, RandomIds, SystemClock
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad, MemoryObjects
 
@@ -29,12 +29,12 @@ NODES_PER_SITE: Final = 250
 
 
 class Stand:
-    """One log and stores in memory."""
+    """One log, whose clients `transport` makes, and stores in memory."""
 
-    def __init__(self, log: EmbeddedLog, clock: SystemClock, seed: int) -> None:
-        self.log = log
+    def __init__(self, transport: Callable[[], Transport], clock: SystemClock, ids: Ids, seed: int) -> None:
+        self.transport = transport
         self.clock = clock
-        self.ids = RandomIds(clock)
+        self.ids = ids
         self.live = MemoryLiveLoad()
         self.documents = MemoryDocuments()
         self.objects = MemoryObjects()
@@ -48,7 +48,7 @@ class Stand:
             clock=self.clock,
             ids=self.ids,
             random=random.Random(self._seed),  # noqa: S311  jitter of a bench
-            transport=EmbeddedTransport(self.log, clock=self.clock, ids=self.ids),
+            transport=self.transport(),
             documents=self.documents,
             live=self.live,
             objects=self.objects,
@@ -93,16 +93,20 @@ def registrations(nodes: int, devices: int) -> list[Fact]:
     ]
 
 
-@contextmanager
-def stand(*, durable: bool, seed: int = 0) -> Iterator[Stand]:
-    """A stand with its topics; a durable one has the file log in a folder that is gone afterwards."""
+#: Opens a stand for the run of a seed, its topics empty.
+Opening = Callable[[int], AbstractAsyncContextManager[Stand]]
+
+
+@asynccontextmanager
+async def file_stand(seed: int) -> AsyncIterator[Stand]:
+    """A stand on a file log in a folder that is gone afterwards."""
     clock = SystemClock()
-    folder = Path(tempfile.mkdtemp(prefix="evenflow-bench-")) if durable else None
-    log = make_log(f"embedded:{folder}" if folder else "embedded:", clock=clock)
+    ids = RandomIds(clock)
+    folder = Path(tempfile.mkdtemp(prefix="evenflow-bench-"))
+    log = make_log(f"embedded:{folder}", clock=clock)
     try:
         log.provision(streams.topics())
-        yield Stand(log, clock, seed)
+        yield Stand(lambda: EmbeddedTransport(log, clock=clock, ids=ids), clock, ids, seed)
     finally:
         log.close()
-        if folder is not None:
-            shutil.rmtree(folder)
+        shutil.rmtree(folder)

@@ -41,10 +41,10 @@ def host_settings(profile: str, folder: Path | None, environment: Mapping[str, s
 
 def own_folder(profile: str, folder: Path | None) -> Path | None:
     """Where secrets and simulated nodes are kept; None = nowhere."""
-    if folder is None and profile == LOCAL:
-        BESIDE.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return BESIDE
-    return folder
+    kept = BESIDE if folder is None and profile == LOCAL else folder
+    if kept is not None:
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return kept
 
 
 def _servers(environment: Mapping[str, str]) -> dict[str, str]:

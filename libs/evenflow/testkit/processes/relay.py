@@ -24,7 +24,7 @@ class Relay:
     """Listens on `port`, hands on to `behind`."""
 
     def __init__(self, port: int, behind: int, clock: Clock) -> None:
-        self._port = port
+        self.port = port
         self._behind = behind
         self._clock = clock
         self._open = asyncio.Event()
@@ -34,7 +34,7 @@ class Relay:
         self._ways: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, LOOPBACK, self._port)
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, self.port)
         return self
 
     async def __aexit__(self, *_: object) -> None:

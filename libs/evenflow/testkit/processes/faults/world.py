@@ -20,7 +20,7 @@ from evenflow.hosting.registry import SERVICES
 from evenflow.platform.broker.factory import make_transport
 from evenflow.platform.clock import Clock, RandomIds
 from evenflow.platform.stores.factory import open_documents
-from evenflow.platform.stores.marks import MARK_ID
+from evenflow.platform.stores.views.marks import MARK_ID
 from evenflow.testkit.processes.faults.keeping import Kept
 from evenflow.testkit.processes.faults.ways import Ways
 from evenflow.testkit.processes.fleet import Processes, ServiceProcess

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 from evenflow.core.errors import Refused
 from evenflow.platform.clock import Clock
-from evenflow.platform.stores.marks import Mark
 from evenflow.platform.stores.ports import Document, Documents
+from evenflow.platform.stores.views.marks import Mark
 
 BATCH_COUNT: Final = 1_000
 
