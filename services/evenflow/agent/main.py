@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evenflow.agent.clients.exchange import Exchange
 from evenflow.agent.clients.gateway import GatewayObjects, HttpGateway
-from evenflow.agent.clients.http import HttpExchange
 from evenflow.agent.executors.local_machine import LocalMachine
 from evenflow.agent.executors.machine import PlainMachine
 from evenflow.agent.executors.process import ProcessExecutor
@@ -28,17 +28,16 @@ def build_agent(surroundings: Surroundings, settings: AgentSettings | None = Non
 
 
 async def run_agent(
-    url: str, token: str, node_document: Document, data_dir: Path, *, log: Any,
+    exchange: Exchange, token: str, node_document: Document, data_dir: Path, *, log: Any,
     settings: AgentSettings | None = None, started: Callable[[AgentService], None] = lambda _: None,
 ) -> None:  # fmt: skip
-    """Run this machine's agent until it is cancelled or ends; its members live on.
+    """Run this machine's agent until it is cancelled or ends; its members live on. `exchange` leads to a gateway.
 
-    Raises FieldRefused for a wrong document or URL, Refused when another agent uses `data_dir`, Ended when the gateway
+    Raises FieldRefused for a wrong document, Refused when another agent uses `data_dir`, Ended when the gateway
     will not have this node.
     """
     description = parse_node(node_document)
     clock, key = SystemClock(), load_or_make_key(data_dir / "node.key")
-    exchange = HttpExchange(url)
     gateway = HttpGateway(exchange, node=description.id, key=key, token=token)
     disk, objects, ids = SqliteDisk(data_dir / "agent.db"), GatewayObjects(gateway), RandomIds(clock)
     around = Surroundings(
@@ -54,5 +53,4 @@ async def run_agent(
         await agent.wait()
     finally:
         await agent.stop()
-        await exchange.close()
         disk.close()

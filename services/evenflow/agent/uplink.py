@@ -60,6 +60,11 @@ class Uplink:
         """Something about the node changed that should not wait for the next heartbeat."""
         self._beat_now.set()
 
+    @property
+    def in_session(self) -> bool:
+        """Whether a session is open and its gateway answers."""
+        return self._session is not None and self._in_contact
+
     async def session(self) -> Session:
         """The open session, opening one when needed; raises Unavailable, or Ended when the gateway refuses the node."""
         async with self._opening:

@@ -31,11 +31,12 @@ from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad, Mem
 AGENT = """
 import asyncio, sys
 from pathlib import Path
+from evenflow.agent.clients.http import HttpExchange
 from evenflow.agent.main import run_agent
 from evenflow.platform.clock import SystemClock
 from evenflow.platform.observability.logs import make_log
 log = make_log(service="agent", instance="test", clock=SystemClock(), level="warning")
-asyncio.run(run_agent(sys.argv[1], "join-me", {"id": "n1", "site": "east"}, Path(sys.argv[2]), log=log))
+asyncio.run(run_agent(HttpExchange(sys.argv[1]), "join-me", {"id": "n1", "site": "east"}, Path(sys.argv[2]), log=log))
 """
 
 # Counts to 40, keeps its count after each step, and goes on from a kept one.

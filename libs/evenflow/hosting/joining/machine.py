@@ -1,4 +1,4 @@
-"""This machine as a node: what `evenflow agent` does."""
+"""This machine as a node: its document, and the process that `evenflow agent` runs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,26 @@ from evenflow.agent.service import AgentService
 from evenflow.core.errors import FieldRefused
 from evenflow.events.documents.node import parse_node
 from evenflow.events.documents.reading import read_document
+from evenflow.hosting.joining.watched import Watched
+from evenflow.hosting.joining.ways import HttpWay, Way
 from evenflow.hosting.signals import until_told
 from evenflow.platform.clock import SystemClock
 from evenflow.platform.observability.logs import make_log
 
+GATEWAY: Final = "gateway"
+KAFKA: Final = "kafka"
+TRANSPORTS: Final = (GATEWAY, KAFKA)
 GIB: Final = 2**30
 GB: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """What the command line says. An empty `node` = the machine's name; no `folder` = one under the home folder."""
+    """What the command line says. An empty `node` = the machine's name; no `folder` = one under the home folder.
+
+    `transport` kafka: over a gateway of its own instead of the one at `url`. `operations_port`: where /health, /ready
+    and /metrics are answered, 0 = any free port, None = nowhere, since many agents may share a machine.
+    """
 
     url: str
     token: str
@@ -34,6 +43,8 @@ class AgentOptions:
     site: str = "local"
     document: Path | None = None
     folder: Path | None = None
+    transport: str = GATEWAY
+    operations_port: int | None = None
 
 
 def run_agent(options: AgentOptions) -> int:
@@ -47,23 +58,37 @@ def run_agent(options: AgentOptions) -> int:
 
 async def _run(options: AgentOptions, document: dict[str, Any], folder: Path) -> int:
     told = until_told()
-    log = make_log(service=f"agent-{document['id']}", instance=str(os.getpid()), clock=SystemClock(), level="info")
+    clock = SystemClock()
+    log = make_log(service=f"agent-{document['id']}", instance=str(os.getpid()), clock=clock, level="info")
+    way: Way = HttpWay(options.url, options.token) if options.transport == GATEWAY else _own_way(folder)
+    doors = Watched(way, document["id"], clock, options.operations_port)
+    await doors.open()
 
-    def started(_agent: AgentService) -> None:
-        log.info("joining", url=options.url, node=document["id"], site=document["site"], folder=str(folder))
+    def started(agent: AgentService) -> None:
+        doors.agent = agent
+        place = {"node": document["id"], "site": document["site"], "folder": str(folder)}
+        log.info("joining", pid=os.getpid(), url=way.url, **place, **doors.urls)
 
-    work = asyncio.create_task(
-        run_agent_service(options.url, options.token, document, folder, log=log, started=started)
-    )
-    waiting = asyncio.create_task(told.wait())
-    await asyncio.wait([work, waiting], return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    if not work.done():
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
+    way.begin()
+    work = asyncio.create_task(run_agent_service(way.exchange, way.token, document, folder, log=log, started=started))
+    parts = [work, asyncio.create_task(told.wait()), asyncio.create_task(way.failed())]
+    try:
+        done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        for one in done:
+            one.result()
         return 0
-    work.result()
-    return 0
+    finally:
+        for one in parts:
+            one.cancel()
+        await asyncio.gather(*parts, return_exceptions=True)
+        await way.close()
+        await doors.close()
+
+
+def _own_way(folder: Path) -> Way:
+    from evenflow.hosting.joining.own_door import OwnDoor  # an agent behind a gateway loads no client of the log
+
+    return OwnDoor(folder)
 
 
 def node_document(options: AgentOptions) -> dict[str, Any]:
