@@ -30,18 +30,21 @@ class Bench(StrEnum):
 #: name → module and function, and the options it takes.
 READY: dict[Bench, tuple[str, str, tuple[str, ...]]] = {
     Bench.PATH: ("evenflow.hosting.benches.path", "path_bench", ("nodes", "tasks", "rate", "profile", "repetitions")),
-    Bench.TELEMETRY: ("evenflow.hosting.benches.telemetry", "telemetry_bench", ("nodes", "repetitions")),
+    Bench.TELEMETRY: ("evenflow.hosting.benches.telemetry", "telemetry_bench", ("nodes", "profile", "repetitions")),
+    Bench.RECOVER: ("evenflow.hosting.benches.recover", "recover_bench", ("nodes", "tasks", "profile")),
     Bench.STATUS: ("evenflow.hosting.benches.status", "status_bench", ("waiting", "nodes", "repetitions")),
     Bench.EXPLORE: ("evenflow.sim.explore.command", "explore_bench", ("seeds", "jobs")),
 }
 
 
 def bench(
-    name: Annotated[Bench, typer.Argument(metavar="NAME", help="path, telemetry, status or explore.")],
+    name: Annotated[Bench, typer.Argument(metavar="NAME", help="path, telemetry, status, recover or explore.")],
     nodes: Annotated[int | None, typer.Option(min=1, max=100_000)] = None,
-    tasks: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="path: tasks at saturation.")] = None,
+    tasks: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="path: tasks at saturation; recover: live tasks.")
+    ] = None,
     rate: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="path: tasks a second, paced.")] = None,
-    profile: Annotated[str | None, typer.Option(help="path: embedded or server.")] = None,
+    profile: Annotated[str | None, typer.Option(help="path, telemetry, recover: embedded or server.")] = None,
     waiting: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="status: tasks that wait.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1, max=100)] = None,
     seeds: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="explore: worlds, from seed 0.")] = None,

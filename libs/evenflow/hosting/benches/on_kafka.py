@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -17,7 +18,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from evenflow.core.errors import Refused, Unavailable
 from evenflow.events import streams
-from evenflow.hosting.benches.stand import Opening, Stand
+from evenflow.hosting.benches.stand import Opening, Stand, file_stand
 from evenflow.platform.broker.kafka import BATCH_BYTES_MAX, TRANSACTIONAL_BACKOFF_MS, KafkaTransport
 from evenflow.platform.clock import RandomIds, SystemClock
 
@@ -28,6 +29,20 @@ ROUND_RECORDS: Final = 500
 GONE_S: Final = 30.0
 #: Header names, header values and body of one record.
 Sample = tuple[list[tuple[str, bytes]], bytes]
+
+
+def stands_of(profile: str) -> tuple[Opening, str]:
+    """How a bench opens its stands, and the Kafka they are on: host:port, or nothing for the file log.
+
+    Raises Refused for an unknown profile, without a Kafka, and for one that holds a pool's topics.
+    """
+    if profile == "embedded":
+        return file_stand, ""
+    if profile != "server":
+        raise Refused(f"profile {profile[:40]!a} is unknown; known are embedded and server")
+    servers = servers_of(os.environ.get("EVENFLOW_HOST_LOG", ""))
+    asyncio.run(refuse_used(servers))
+    return kafka_stands(servers), servers
 
 
 def servers_of(log: str) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import statistics
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -19,13 +18,12 @@ from typing import Any, Final, TypeVar
 
 from aiokafka import TopicPartition
 
-from evenflow.core.errors import Refused
 from evenflow.core.placement.engine import round as engine_round
 from evenflow.core.placement.plan import Demand, Place, Placement, Plan
 from evenflow.events import streams
 from evenflow.events.contracts.tasks import TaskSubmitted
-from evenflow.hosting.benches.on_kafka import PlainLoop, Sample, kafka_stands, refuse_used, samples, servers_of
-from evenflow.hosting.benches.stand import Opening, Stand, file_stand
+from evenflow.hosting.benches.on_kafka import PlainLoop, Sample, samples, stands_of
+from evenflow.hosting.benches.stand import Opening, Stand
 from evenflow.placement.main import build
 from evenflow.placement.settings import PlacementSettings
 from evenflow.platform.broker.codec import Encoded, Fact, encode
@@ -51,15 +49,11 @@ def path_bench(
 
     Raises Refused for a profile that this process can't make.
     """
-    if profile not in ("embedded", "server"):
-        raise Refused(f"profile {profile[:40]!a} is unknown; known are embedded and server")
+    opening, servers = stands_of(profile)
     tune_collector()
     seeds = range(repetitions)
-    opening: Opening = file_stand
-    if profile == "server":
-        servers = servers_of(os.environ.get("EVENFLOW_HOST_LOG", ""))
-        asyncio.run(refuse_used(servers))
-        opening, written = kafka_stands(servers), dict[str, Sample]()
+    if servers:
+        written = dict[str, Sample]()
 
         async def look() -> None:
             written.update(await samples(servers))
@@ -136,7 +130,7 @@ def _submissions(count: int, seed: int) -> list[Encoded]:
     return out
 
 
-class _Subscriber:
+class Subscriber:
     """Notes when it sees each task assigned."""
 
     def __init__(self, bench: Stand) -> None:
@@ -144,11 +138,17 @@ class _Subscriber:
         self._loop = asyncio.get_running_loop()
         self.seen: dict[bytes, float] = {}
 
+    async def start_at_the_end(self) -> None:
+        """Pass over what is there already; then `run`."""
+        await self._begin()
+        await self._consumer.seek_to_end()
+        for partition in self._consumer.assignment():
+            await self._consumer.position(partition)
+
     async def run(self, until: int) -> None:
         """Read until `until` tasks are assigned."""
-        await self._consumer.start()
-        topic = streams.ASSIGNMENTS
-        self._consumer.assign([TopicPartition(topic.name, index) for index in range(topic.partitions)])
+        if not self._consumer.assignment():
+            await self._begin()
         while len(self.seen) < until:
             for records in (await self._consumer.getmany(timeout_ms=1_000, max_records=2_000)).values():
                 now = self._loop.time()
@@ -156,6 +156,11 @@ class _Subscriber:
                     if record.key and dict(record.headers)["ce_type"] == b"task.assigned":
                         self.seen.setdefault(record.key, now)
         await self._consumer.stop()
+
+    async def _begin(self) -> None:
+        await self._consumer.start()
+        topic = streams.ASSIGNMENTS
+        self._consumer.assign([TopicPartition(topic.name, index) for index in range(topic.partitions)])
 
 
 async def _begun(bench: Stand, nodes: int, engine: Engine) -> tuple[Any, Outlet]:
@@ -201,7 +206,7 @@ async def _plain(opening: Opening, loop: PlainLoop, tasks: int, seed: int) -> fl
 
 
 async def _rate(bench: Stand, outlet: Outlet, submissions: list[Encoded]) -> float:
-    subscriber = _Subscriber(bench)
+    subscriber = Subscriber(bench)
     loop = asyncio.get_running_loop()
     began = loop.time()
     reading = loop.create_task(subscriber.run(len(submissions)))
@@ -217,7 +222,7 @@ async def _paced(opening: Opening, nodes: int, rate: int, *, seed: int, seconds:
         warm, count = rate, rate * seconds
         submissions = _submissions(warm + count, seed)
         service, outlet = await _begun(bench, nodes, engine_round)
-        subscriber = _Subscriber(bench)
+        subscriber = Subscriber(bench)
         loop = asyncio.get_running_loop()
         reading = loop.create_task(subscriber.run(warm + count))
         sent: dict[bytes, float] = {}

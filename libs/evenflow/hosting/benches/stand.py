@@ -23,6 +23,7 @@ from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Ids, RandomIds, SystemClock
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad, MemoryObjects
+from evenflow.platform.stores.ports import LiveLoad
 
 WARNING: Final = 30
 NODES_PER_SITE: Final = 250
@@ -35,7 +36,7 @@ class Stand:
         self.transport = transport
         self.clock = clock
         self.ids = ids
-        self.live = MemoryLiveLoad()
+        self.live: LiveLoad = MemoryLiveLoad()
         self.documents = MemoryDocuments()
         self.objects = MemoryObjects()
         self._seed = seed
@@ -100,13 +101,26 @@ Opening = Callable[[int], AbstractAsyncContextManager[Stand]]
 @asynccontextmanager
 async def file_stand(seed: int) -> AsyncIterator[Stand]:
     """A stand on a file log in a folder that is gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="evenflow-bench-"))
+    try:
+        async with _embedded(f"embedded:{folder}", seed) as stand:
+            yield stand
+    finally:
+        shutil.rmtree(folder)
+
+
+def memory_stand(seed: int) -> AbstractAsyncContextManager[Stand]:
+    """A stand on a log in memory."""
+    return _embedded("embedded:", seed)
+
+
+@asynccontextmanager
+async def _embedded(url: str, seed: int) -> AsyncIterator[Stand]:
     clock = SystemClock()
     ids = RandomIds(clock)
-    folder = Path(tempfile.mkdtemp(prefix="evenflow-bench-"))
-    log = make_log(f"embedded:{folder}", clock=clock)
+    log = make_log(url, clock=clock)
     try:
         log.provision(streams.topics())
         yield Stand(lambda: EmbeddedTransport(log, clock=clock, ids=ids), clock, ids, seed)
     finally:
         log.close()
-        shutil.rmtree(folder)

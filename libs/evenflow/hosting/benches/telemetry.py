@@ -8,28 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import numpy as np
-import structlog
 
+from evenflow.core.errors import Refused
 from evenflow.core.probing.load_frame import DEVICE_ROW
 from evenflow.events import streams
 from evenflow.events.contracts.agent import DeviceLoad, NodeAnnounced, NodeHeartbeat
 from evenflow.events.envelope import AgentStamp
+from evenflow.hosting.benches.on_kafka import stands_of
+from evenflow.hosting.benches.stand import Opening, Stand, memory_stand
 from evenflow.inventory.main import build
 from evenflow.inventory.settings import InventorySettings
 from evenflow.platform.broker.codec import Encoded, Fact, encode
-from evenflow.platform.broker.embedded.log import EmbeddedLog
-from evenflow.platform.broker.embedded.storage.memory import MemoryStorage
-from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.outlet import Outlet
-from evenflow.platform.clock import RandomIds, SystemClock
 from evenflow.platform.collector import tune_collector
-from evenflow.platform.runtime import Runtime
-from evenflow.platform.stores.memory import MemoryDocuments, MemoryLiveLoad, MemoryObjects
+from evenflow.platform.stores.factory import open_live
 
 DEVICES: Final = 8
 NODES_PER_SITE: Final = 250
@@ -38,13 +37,24 @@ WAIT_MAX_MS: Final = 300_000
 SETTLE_S: Final = 2.5
 
 
-def telemetry_bench(*, nodes: int = 1_250, repetitions: int = 3, beats_per_node: int = 8) -> dict[str, Any]:
-    """Run the bench; rates are per second of processor time of this one process."""
-    rates = [asyncio.run(_rate(nodes, beats_per_node, seed)) for seed in range(repetitions)]
+def telemetry_bench(
+    *, nodes: int = 1_250, repetitions: int = 3, beats_per_node: int = 8, profile: str = "embedded"
+) -> dict[str, Any]:
+    """Run the bench; rates are per second of processor time of this one process.
+
+    With the profile `server` the log is Apache Kafka and the frames go to the Redis of EVENFLOW_HOST_LIVE, emptied
+    first and last. Raises Refused without them.
+    """
+    opening: Opening = memory_stand
+    if profile != "embedded":
+        opening, _ = stands_of(profile)
+        opening = _with_redis(opening, os.environ.get("EVENFLOW_HOST_LIVE", ""))
+    rates = [asyncio.run(_rate(opening, nodes, beats_per_node, seed)) for seed in range(repetitions)]
     floors = [_floor(nodes * beats_per_node, seed) for seed in range(repetitions)]
     rate, floor = sorted(rates)[len(rates) // 2], sorted(floors)[len(floors) // 2]
     return {
         "bench": "telemetry",
+        "profile": profile,
         "nodes": nodes,
         "devices_per_node": DEVICES,
         "samples_per_s": round(rate),
@@ -75,60 +85,60 @@ def _beats(nodes: int, beats_per_node: int, seed: int) -> list[Encoded]:
     return out
 
 
-async def _rate(nodes: int, beats_per_node: int, seed: int) -> float:
+async def _rate(opening: Opening, nodes: int, beats_per_node: int, seed: int) -> float:
     tune_collector()
-    clock = SystemClock()
-    ids = RandomIds(clock)
-    log = EmbeddedLog(clock=clock, storage=MemoryStorage())
-    log.provision(streams.topics())
-    live = MemoryLiveLoad()
+    async with opening(seed) as bench:
+        outlet = await bench.outlet("agents")
+        announcements = [
+            NodeAnnounced(
+                node=f"n{node}",
+                session="s1",
+                agent_version="0.1",
+                document={"id": f"n{node}", "site": f"s{node // NODES_PER_SITE}", "devices": {"count": DEVICES}},
+            )
+            for node in range(nodes)
+        ]
+        await outlet.publish(*(Fact(streams.TELEMETRY, body) for body in announcements))
+        inventory = build(bench.runtime("inventory"), InventorySettings(judge_period_ms=60_000))
+        await inventory.start()
+        await _until_read(inventory)
+        await bench.clock.sleep(SETTLE_S)
+        await outlet.send(_beats(nodes, beats_per_node, seed))
+        started = time.process_time()
+        await _until_read(inventory)
+        spent = time.process_time() - started
+        await inventory.stop()
+        await outlet.stop()
+        frames = await bench.live.frames(await bench.live.sites())
+        if len(frames) != -(-nodes // NODES_PER_SITE):
+            raise RuntimeError(f"only {len(frames)} load frames were written")
+        return nodes * beats_per_node * DEVICES / spent
 
-    def runtime(name: str) -> Runtime:
-        return Runtime(
-            name=name,
-            instance="1",
-            clock=clock,
-            ids=ids,
-            random=random.Random(seed),  # noqa: S311  jitter of a bench
-            transport=EmbeddedTransport(log, clock=clock, ids=ids),
-            documents=MemoryDocuments(),
-            live=live,
-            objects=MemoryObjects(),
-            log=structlog.get_logger(wrapper_class=structlog.make_filtering_bound_logger(40)),
-        )
 
-    outlet = Outlet(runtime("agents"))
-    await outlet.start()
-    announcements = [
-        NodeAnnounced(
-            node=f"n{node}",
-            session="s1",
-            agent_version="0.1",
-            document={"id": f"n{node}", "site": f"s{node // NODES_PER_SITE}", "devices": {"count": DEVICES}},
-        )
-        for node in range(nodes)
-    ]
-    await outlet.publish(*(Fact(streams.TELEMETRY, body) for body in announcements))
-    inventory = build(runtime("inventory"), InventorySettings(judge_period_ms=60_000))
-    await inventory.start()
-    await _until_read(inventory)
-    await clock.sleep(SETTLE_S)
-    await outlet.send(_beats(nodes, beats_per_node, seed))
-    started = time.process_time()
-    await _until_read(inventory)
-    spent = time.process_time() - started
-    await inventory.stop()
-    frames = await live.frames(await live.sites())
-    if len(frames) != -(-nodes // NODES_PER_SITE):
-        raise RuntimeError(f"only {len(frames)} load frames were written")
-    return nodes * beats_per_node * DEVICES / spent
+def _with_redis(opening: Opening, url: str) -> Opening:
+    if not url.startswith("redis"):
+        raise Refused("--profile server needs a Redis in EVENFLOW_HOST_LIVE: make up PROFILE=local FRESH=1")
+
+    @asynccontextmanager
+    async def opened(seed: int) -> AsyncIterator[Stand]:
+        async with opening(seed) as bench:
+            bench.live = open_live(url)
+            if await bench.live.sites():
+                raise Refused(f"the Redis at {url} holds load frames, which the bench would overwrite")
+            try:
+                yield bench
+            finally:
+                await bench.live.clear()
+                await bench.live.close()
+
+    return opened
 
 
 async def _until_read(inventory: Any) -> None:
     clock = inventory.runtime.clock
     deadline_ms = clock.monotonic_ms() + WAIT_MAX_MS
     group = f"evenflow.inventory.{streams.TELEMETRY.name}"
-    while sum((await inventory.runtime.transport.lag(group)).values()):
+    while not (lags := await inventory.runtime.transport.lag(group)) or sum(lags.values()):
         if clock.monotonic_ms() > deadline_ms:
             raise TimeoutError("inventory did not read all telemetry")
         await clock.sleep(0.005)
