@@ -24,6 +24,8 @@ import time
 def work(asked, tell):
     if asked.get("waits_s"):
         time.sleep(asked["waits_s"])
+    while time.process_time() < asked.get("burns_s", 0):
+        pass
     if asked.get("dies"):
         os._exit(asked["dies"])
     for turn in range(asked.get("speaks", 0)):
@@ -67,6 +69,14 @@ def test_a_process_that_dies_or_hangs_is_a_failed_answer_and_the_others_go_on(wo
     assert answers[2][FAILED] == "hangs: no end within 3 s"
     assert (answers[3]["twice"], answers[4]["twice"]) == (6, 8)
     assert said == [f"turn {turn}" for turn in range(12)]
+
+
+def test_work_that_goes_on_for_ever_hangs_by_the_processor_time_it_took(work):
+    """Proves that a busy loop ends at the limit, long before the patience for one that merely waits."""
+    begun_s = time.monotonic()
+    (answer,) = [answer for _, answer in spread(work, iter([{"number": 1, "burns_s": 600}]), jobs=1, limit_s=2)]
+    assert answer[FAILED] == "hangs: no end within 2 s"
+    assert time.monotonic() - begun_s >= 2
 
 
 def test_leaving_early_ends_every_process(work):

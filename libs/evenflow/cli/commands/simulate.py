@@ -31,7 +31,7 @@ def explore(
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on after a failing seed.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where shrunk worlds are written.")] = Path("found"),
     shrink_s: Annotated[float, typer.Option(min=0, help="Processor seconds to shrink one failure; 0 = none.")] = 300,
-    limit_s: Annotated[float, typer.Option(min=1, help="Seconds after which a seed counts as hanging.")] = 180,
+    limit_s: Annotated[float, typer.Option(min=1, help="Processor seconds after which a seed hangs.")] = 180,
     output: FormOption = Form.TABLE,
     json_flag: JsonOption = False,
 ) -> None:

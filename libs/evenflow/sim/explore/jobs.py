@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -16,10 +17,14 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from typing import Any, Final
 
-#: Silence of a worker after which what it works on counts as hanging.
+#: Processor time of a silent worker after which what it works on counts as hanging. A busy machine makes none hang.
 LIMIT_S: Final = 180.0
+#: So many times as much by the clock, for one that waits for what never comes.
+PATIENCE: Final = 4
+LOOK_S: Final = 0.5
 #: Pieces of work after which a worker is replaced, so that no leak of one world can weigh on many.
 WORK_MAX: Final = 250
 STOP_S: Final = 5.0
@@ -38,11 +43,31 @@ class _Worker:
     pipe: Connection
     asked: Row | None = None
     heard_s: float = 0.0
+    heard_spent_s: float = 0.0
     done_count: int = 0
 
     def ask(self, row: Row) -> None:
-        self.asked, self.heard_s = row, time.monotonic()
+        self.asked = row
+        self.hear()
         self.pipe.send_bytes(json.dumps(row).encode())
+
+    def hear(self) -> None:
+        """Its silence begins anew."""
+        self.heard_s, self.heard_spent_s = time.monotonic(), self._spent_s()
+
+    def hangs(self, limit_s: float) -> bool:
+        silent_s = time.monotonic() - self.heard_s
+        if silent_s < limit_s:
+            return False
+        return silent_s >= PATIENCE * limit_s or self._spent_s() - self.heard_spent_s >= limit_s
+
+    def _spent_s(self) -> float:
+        """Its processor time; without /proc that of the clock."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            return time.monotonic()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
         self.process.kill()
@@ -118,14 +143,14 @@ def _heard(
     workers: list[_Worker], busy: list[_Worker], limit_s: float, tell: Callable[[str], object] | None
 ) -> Iterator[tuple[Row, Row]]:
     rest_s = min(worker.heard_s for worker in busy) + limit_s - time.monotonic()
-    ready = wait([worker.pipe for worker in busy], timeout=max(0.0, rest_s))
+    ready = wait([worker.pipe for worker in busy], timeout=max(LOOK_S, rest_s))
     for worker in busy:
         asked = worker.asked or {}
         if worker.pipe in ready:
             answer = _received(worker, tell)
             if answer is None:
                 continue
-        elif time.monotonic() - worker.heard_s >= limit_s:
+        elif worker.hangs(limit_s):
             answer = {FAILED: f"hangs: no end within {limit_s:g} s"}
         else:
             continue
@@ -145,7 +170,7 @@ def _received(worker: _Worker, tell: Callable[[str], object] | None) -> Row | No
         worker.process.join(STOP_S)
         return {FAILED: f"died: its process ended with {worker.process.exitcode}"}
     if "told" in message:
-        worker.heard_s = time.monotonic()
+        worker.hear()
         if tell is not None:
             tell(str(message["told"]))
         return None

@@ -61,13 +61,19 @@ class Kept:
             await self._clock.sleep(LOOK_S)
 
     async def ready(self) -> None:
-        """Wait until it runs and serves. Raises Unavailable."""
+        """Wait until it runs and serves; one that ends meanwhile is followed by another. Raises Unavailable."""
         until_ms = self._clock.monotonic_ms() + round(END_S * 1_000)
-        while self.now is None:
-            if self._clock.monotonic_ms() > until_ms:
-                raise Unavailable(f"{self.service} was not started again within {END_S:.0f} s")
+        while self._clock.monotonic_ms() < until_ms:
+            one = self.now
+            if one is not None and one.running.lives:
+                try:
+                    await self._processes.ready(one, within_s=END_S)
+                    return
+                except Unavailable:
+                    if one.running.lives:
+                        raise
             await self._clock.sleep(LOOK_S)
-        await self._processes.ready(self.now, within_s=END_S)
+        raise Unavailable(f"{self.service} was not started again within {END_S:.0f} s")
 
     async def kill_at_next_start(self, point: str) -> None:
         """Let its next process kill itself at a fail point of its start, and wait until it has."""

@@ -47,8 +47,6 @@ SETTINGS: Final = {
 }
 SUBMITTERS: Final = 8
 TRAFFIC_PAUSE_S: Final = 0.2
-#: How long one more copy works before it is ended.
-SHARED_S: Final = 2.0
 #: Within so long a server without a disk ends, and lost views are written again.
 GONE_S: Final = 30.0
 VIEWS_S: Final = 40.0
@@ -162,12 +160,16 @@ class World:
         for kept in self.services.values():
             await kept.ready()
 
-    async def one_more(self, service: str, number: signal.Signals) -> None:
-        """Start one more copy of a service, and end it by a signal when it serves."""
+    async def start_another(self, service: str) -> ServiceProcess:
+        """One more copy of a service, which serves when this returns and is not started again when it ends."""
         assert self.processes is not None
         one = await self.processes.start(service, self.ways.environment(service))
         await self.processes.ready(one)
-        await self.clock.sleep(SHARED_S)
+        return one
+
+    async def end(self, one: ServiceProcess, number: signal.Signals) -> None:
+        """End a copy by a signal, unless it ended by itself."""
+        assert self.processes is not None
         one.running.tell(number)
         await self.processes.ended(one)
 

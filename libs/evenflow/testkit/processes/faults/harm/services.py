@@ -60,10 +60,27 @@ def _another(service: str, number: signal.Signals, *, brief: bool) -> Row:
 
     async def do(world: World) -> None:
         async with world.traffic():
-            await world.one_more(service, number)
+            one = await world.start_another(service)
+            await world.clock.sleep(PAUSE_S)
+            await world.end(one, number)
 
     how = "is killed" if number is signal.SIGKILL else "leaves"
     return Row(f"another {service} joins and {how} under load", "rebalance", do, brief)
+
+
+async def _deciders_in_a_batch(world: World) -> None:
+    """Field case R43: while tasks come the leader stands still past its session, a third joins, the new leader dies."""
+    async with world.traffic():
+        second = await world.start_another("placement")
+        first = world.services["placement"]
+        first.tell(signal.SIGSTOP)
+        await world.clock.sleep(AWAY_S)
+        first.tell(signal.SIGCONT)
+        third = await world.start_another("placement")
+        await first.ready()
+        await world.end(second, signal.SIGKILL)
+        await world.clock.sleep(AWAY_S)
+    await world.end(third, signal.SIGTERM)
 
 
 async def _kill_nodes(world: World) -> None:
@@ -96,6 +113,7 @@ SERVICE_ROWS: Final[tuple[Row, ...]] = (
     Row("all services are killed at once", "service", _kill_all),
     Row("those that work alone are killed at once", "service", _kill_deciders),
     Row("the nodes' agents are killed and away for 4 s", "agent", _kill_nodes),
+    Row("R43: deciders stand still, join and are killed in a batch", "rebalance", _deciders_in_a_batch),
     *(_another(service, signal.SIGTERM, brief=service == "billing") for service in SHARED),
     *(_another(service, signal.SIGKILL, brief=False) for service in SHARED),
     *(_stands(service, STAND_S, brief=service in ("placement", "billing")) for service in SERVICES),
