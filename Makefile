@@ -151,7 +151,8 @@ up: $(STAMP) ## Start the servers in containers, or with PROFILE=local as proces
 	@$(BIN)/python -m evenflow.testkit.servers up $(if $(FRESH),--fresh)
 else
 up:
-	docker compose up --detach --wait
+	deploy/docker/make-secrets
+	docker compose up --detach --build --wait
 endif
 
 down: ## Stop what `make up` started; data stays

@@ -20,8 +20,10 @@ URLS: Final = {
     "kafka": "kafka://127.0.0.1:9092",
     "redis": "redis://127.0.0.1:6379/0",
     "documents": "mongodb://127.0.0.1:27017/evenflow?replicaSet=evenflow",
-    "objects": "s3://evenflow/tests?endpoint=http://127.0.0.1:7070&region=us-east-1",
+    "objects": "s3://evenflow/tests?endpoint=http://127.0.0.1:7480&region=us-east-1",
 }
+#: Of that file; the rest of it are the services and what watches them.
+SERVICES: Final = ("kafka", "redis", "mongodb", "objects")
 ANSWER_S: Final = 5
 KEYS: Final = {"AWS_ACCESS_KEY_ID": "evenflow", "AWS_SECRET_ACCESS_KEY": "evenflow-on-loopback"}
 
@@ -57,7 +59,7 @@ class EngineServers:
         from testcontainers.compose import DockerCompose
 
         self._say = say
-        self._compose: Any = DockerCompose(root, wait=True, keep_volumes=True)
+        self._compose: Any = DockerCompose(root, wait=True, keep_volumes=True, services=list(SERVICES))
         self._ours = False
 
     def start(self) -> Addresses:
