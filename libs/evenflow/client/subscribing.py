@@ -27,11 +27,14 @@ from evenflow.platform.clock import RandomIds, SystemClock
 POLL_MS: Final = 1_000
 BATCH: Final = 500
 
+#: A log's URL, or the transport of this process.
+Log = str | Transport
+
 
 class Subscription:
-    """A member of a consumer group. `log` is a log's URL, or the transport of this process."""
+    """A member of a consumer group."""
 
-    def __init__(self, log: str | Transport, *streams: str, group: str) -> None:
+    def __init__(self, log: Log, *streams: str, group: str) -> None:
         self._topics = [topic_named(name) for name in streams]
         if not self._topics:
             raise FieldRefused("streams", "name at least one stream")
