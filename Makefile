@@ -34,7 +34,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration contract-diff \
-	simulation explore mutants mutants-known fuzz soak faults takeover zombie e2e bench determinism kills rebuild \
+	docs simulation explore mutants mutants-known fuzz soak faults takeover zombie e2e bench determinism kills rebuild \
 	up down servers lock clean
 
 help: ## List the targets
@@ -99,6 +99,10 @@ integration: $(STAMP) ## Run the contract suites on real servers: named ones, a 
 
 contract-diff: $(STAMP) ## Run the contract suites on every backend: the same tests for each, none left out
 	@$(BIN)/python -m evenflow.testkit.servers.contract
+
+docs: $(STAMP) ## Run every command block, program and scenario that the documentation shows, on real servers where it needs them
+	$(PYTEST) tests/e2e/docs tests/e2e/test_compose_services.py
+	$(PYTEST) --servers tests/integration/docs tests/integration/subscribers
 
 simulation: $(STAMP) ## Run the seeded worlds
 	$(PYTEST) $(SPREAD) tests/simulation tests/scenarios

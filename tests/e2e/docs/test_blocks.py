@@ -51,7 +51,7 @@ def test_the_commands_of_a_page_work(page: str, tmp_path: Path, shared: Any) -> 
 
 
 @pytest.mark.parametrize("block", of("python"), ids=lambda block: block.place)
-def test_python_works(block: Block, tmp_path: Path, shared: Any) -> None:
+def test_python_runs_to_its_end(block: Block, tmp_path: Path, shared: Any) -> None:
     """Proves that what a reader pastes into a file runs to its end beside a ready `evenflow dev`."""
     _, dev = shared
     (tmp_path / "pasted.py").write_text(block.text.replace(f"http://{CONSOLE}", dev.console), encoding="utf-8")
@@ -63,7 +63,7 @@ def test_python_works(block: Block, tmp_path: Path, shared: Any) -> None:
     assert done.stdout.strip()
 
 
-def test_scenarios_hold(tmp_path: Path, processes: Any) -> None:
+def test_scenarios_of_the_pages_hold(tmp_path: Path, processes: Any) -> None:
     """Proves that each scenario of the docs is one, and holds."""
     found = [block for block in of("yaml") if "\nsteps:" in block.text]
     assert len(found) >= 2
