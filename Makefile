@@ -20,6 +20,7 @@ FRESH  ?=
 FULL   ?=
 ONLY   ?=
 FLIGHT ?=
+REV    ?=
 N      ?=
 
 # What `make test` runs: everything that needs no server. Files of one test module stay on one worker.
@@ -34,7 +35,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration contract-diff \
-	docs simulation explore mutants mutants-known fuzz soak faults takeover zombie e2e bench determinism kills rebuild \
+	docs simulation explore mutants mutants-known fuzz soak faults takeover zombie upgrade e2e bench determinism kills rebuild \
 	up down servers lock clean
 
 help: ## List the targets
@@ -137,6 +138,9 @@ faults: $(STAMP) ## Harm services, servers and stores of a world of processes, r
 
 takeover: $(STAMP) ## End the leading placement process N times on a real log, half of them killed, and time the next leader
 	@$(BIN)/python -m evenflow.testkit.processes takeover --count $(or $(N),20)
+
+upgrade: $(STAMP) ## Replace services of an earlier revision one by one under load on a real Kafka; REV=REVISION FLIGHT=500
+	@$(BIN)/python -m evenflow.testkit.processes upgrade $(if $(REV),--rev "$(REV)") $(if $(FLIGHT),--flight $(FLIGHT))
 
 zombie: $(STAMP) ## Let a leader stand still in the middle of a round on a real log, until another leads, and go on
 	@$(BIN)/python -m evenflow.testkit.processes zombie

@@ -4,6 +4,8 @@ takeover --count N   end the leader N times, half of them killed; 1 when a take-
 zombie               let a leader stand still in a round while another takes over; 1 when it does any harm
 faults               do harm to services, servers and stores under load, one row after another; 1 for any bad row
                      --full all rows, --only TEXT those whose names hold it, --flight N tasks in flight
+upgrade              replace services of an earlier revision one by one under load; 1 when anything is parked or lost
+                     --rev REV the revision (default: see upgrade.earlier_revision), --flight N tasks in flight
 
 --json               the figures as one object (before the command)
 """
@@ -25,6 +27,7 @@ from evenflow.core.errors import EvenflowError
 from evenflow.platform.clock import SystemClock
 from evenflow.testkit.processes.faults.running import Report, chosen_rows, try_rows
 from evenflow.testkit.processes.take_over import KILL_LIMIT_MS, STOP_LIMIT_MS, TakeOvers, take_overs
+from evenflow.testkit.processes.upgrade import Upgrade, earlier_revision, upgrade
 from evenflow.testkit.processes.zombie import Zombie, zombie
 from evenflow.testkit.servers.addresses import NEEDED
 from evenflow.testkit.servers.local import LocalServers
@@ -46,6 +49,9 @@ def main(arguments: Sequence[str]) -> int:
     faults.add_argument("--full", action="store_true")
     faults.add_argument("--only", action="append", default=[])
     faults.add_argument("--flight", type=int, default=0)
+    upgrading = commands.add_parser("upgrade")
+    upgrading.add_argument("--rev", default="")
+    upgrading.add_argument("--flight", type=int, default=FLIGHT_BRIEF)
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
     try:
@@ -61,9 +67,7 @@ async def _run(chosen: argparse.Namespace) -> int:
     cache.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="processes-", dir=cache))
     try:
-        found = (
-            await _faults(chosen, root, folder) if chosen.command == "faults" else await _deciders(chosen, root, folder)
-        )
+        found = await _found(chosen, root, folder)
     except EvenflowError:
         _say(f"logs and data are in {folder}")
         raise
@@ -73,6 +77,15 @@ async def _run(chosen: argparse.Namespace) -> int:
         return 1
     shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+async def _found(chosen: argparse.Namespace, root: Path, folder: Path) -> TakeOvers | Zombie | Report | Upgrade:
+    if chosen.command == "faults":
+        return await _faults(chosen, root, folder)
+    if chosen.command == "upgrade":
+        revision = chosen.rev or earlier_revision(root)
+        return await upgrade(revision, chosen.flight, root, folder, SystemClock(), _say)
+    return await _deciders(chosen, root, folder)
 
 
 async def _faults(chosen: argparse.Namespace, root: Path, folder: Path) -> Report:
@@ -93,8 +106,10 @@ async def _deciders(chosen: argparse.Namespace, root: Path, folder: Path) -> Tak
         await servers.stop()
 
 
-def _report(found: TakeOvers | Zombie | Report) -> str:
-    if isinstance(found, Report):
+def _report(found: TakeOvers | Zombie | Report | Upgrade) -> str:
+    if isinstance(found, Upgrade):
+        rows = found.rows()
+    elif isinstance(found, Report):
         rows = [
             f"{one.recovered_ms:>8} ms  {one.group:<10}  {one.name}" + (f"  {one.complaint}" if one.complaint else "")
             for one in found.results

@@ -73,7 +73,7 @@ async def _try(world: World, rows: Sequence[Row], flight: int, root: Path, repor
         report.complaints += [f"{row.name}: {result.complaint}"] if result.complaint else []
         say(f"{number} of {len(rows)}: {row.name}: " + (result.complaint or f"well after {result.recovered_ms} ms"))
     left = await world.settled(within_s=SETTLE_S)
-    code, audit = await _audited(root, world.brokers)
+    code, audit = await audited(root, world.brokers)
     report.left[world.log] = left
     report.audits.append(audit)
     report.complaints += [f"{count} of {what} left at the end" for what, count in left.items() if count]
@@ -90,7 +90,7 @@ async def _tried(world: World, row: Row) -> Result:
     return Result(row.name, row.group, world.clock.monotonic_ms() - began_ms)
 
 
-async def _audited(root: Path, brokers: str) -> tuple[int, str]:
+async def audited(root: Path, brokers: str) -> tuple[int, str]:
     """The audit in a process of its own: it shares nothing with the product."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(root / AUDIT), brokers, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT

@@ -57,6 +57,9 @@ ENDED: Final = ("succeeded", "failed", "rejected", "cancelled")
 class World:
     """Started by `async with`; `folder` holds every log. `log` is the kind of its log: kafka or kafka-cluster."""
 
+    #: How a service is kept running.
+    keeping: type[Kept] = Kept
+
     def __init__(self, root: Path, folder: Path, clock: Clock, say: Callable[[str], None], log: str = "kafka") -> None:
         self.clock = clock
         self.say = say
@@ -87,15 +90,20 @@ class World:
         console, gateway = free_ports(2)
         self.console, self.gateway = f"http://127.0.0.1:{console}", f"http://127.0.0.1:{gateway}"
         ports = {"EVENFLOW_HOST_CONSOLE_PORT": str(console), "EVENFLOW_HOST_GATEWAY_PORT": str(gateway)}
-        environment = {**addresses.host_environment(), **SETTINGS}
+        environment = self.told({**addresses.host_environment(), **SETTINGS})
         self.processes = Processes(self._folder / "processes", environment, self.clock)
         processes = await self.processes.__aenter__()
         self.services = {
-            name: Kept(processes, name, {**ports, **self.ways.environment(name)}, self.clock) for name in SERVICES
+            name: self.keeping(processes, name, {**ports, **self.ways.environment(name)}, self.clock)
+            for name in SERVICES
         }
         await asyncio.gather(*(kept.start() for kept in self.services.values()))
         self.start_nodes()
         await self.until(self._nodes_work, 120, "nodes that take work")
+
+    def told(self, environment: dict[str, str]) -> dict[str, str]:
+        """What every process begins with."""
+        return environment
 
     async def __aexit__(self, *_: object) -> None:
         """End everything."""
