@@ -35,7 +35,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration contract-diff \
-	docs simulation explore mutants mutants-known fuzz soak faults takeover zombie upgrade e2e bench determinism kills rebuild \
+	docs simulation explore mutants mutants-known fuzz soak faults takeover zombie upgrade rebuild-archive e2e bench determinism kills rebuild \
 	up down servers lock clean
 
 help: ## List the targets
@@ -141,6 +141,9 @@ takeover: $(STAMP) ## End the leading placement process N times on a real log, h
 
 upgrade: $(STAMP) ## Replace services of an earlier revision one by one under load on a real Kafka; REV=REVISION FLIGHT=500
 	@$(BIN)/python -m evenflow.testkit.processes upgrade $(if $(REV),--rev "$(REV)") $(if $(FLIGHT),--flight $(FLIGHT))
+
+rebuild-archive: $(STAMP) ## Let the ledger expire from a real Kafka, lose every view, and compare what the archive brings back
+	@$(BIN)/python -m evenflow.testkit.processes rebuild-archive $(if $(FLIGHT),--flight $(FLIGHT))
 
 zombie: $(STAMP) ## Let a leader stand still in the middle of a round on a real log, until another leads, and go on
 	@$(BIN)/python -m evenflow.testkit.processes zombie

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from evenflow.core.errors import FieldRefused
+from evenflow.hosting.archiving.copies import LogCopies
 from evenflow.hosting.http import Current, HttpServer
 from evenflow.hosting.registry import SERVICES, ServiceKind
 from evenflow.hosting.requests import Requests
@@ -16,6 +17,8 @@ from evenflow.platform.supervisor import Patience, Supervisor
 
 #: Services that have an application, and the setting of the host that names its port.
 DOORS: Final = {"console": "console_port", "gateway": "gateway_port"}
+#: Beside whom the archive is written where the log expires by itself: it reads every stream.
+COPIER: Final = "console"
 PATIENCE: Final = Patience(stop_s=4.0)
 
 
@@ -53,6 +56,13 @@ class Composition:
         """Run a service of the registry. Raises FieldRefused for an unknown name."""
         kind = kind_named(name)
         chosen = settings if settings is not None else kind.settings()
+        around = self.surroundings
+        if name == COPIER and around.log is None:
+            period_s, logger = around.settings.archive_period_ms / 1_000, around.logger(LogCopies.name)
+            self.supervisor.add(
+                LogCopies.name,
+                lambda: LogCopies(around.transport(), around.stores.objects, around.clock, logger, period_s),
+            )
         self._names.append(name)
         self.supervisor.add(name, lambda: self._made(kind, chosen))
 

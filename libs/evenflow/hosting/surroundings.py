@@ -32,7 +32,8 @@ class HostSettings(Settings):
 
     `wire` is the form in which services write bodies; they read either. `log_cache_bytes` of a durable embedded log's
     newest records stay in memory. A service that says nothing for `group_session_ms` loses its partitions to another
-    copy; the one that is started again after a kill waits for as long. `operations_port` of a process of its own
+    copy; the one that is started again after a kill waits for as long. On Kafka what the registry archives is copied to
+    the objects every `archive_period_ms`. `operations_port` of a process of its own
     answers /health, /ready and /metrics: absent = the service's usual one, 0 = any that is free (the first line of its
     log says which).
     """
@@ -48,6 +49,7 @@ class HostSettings(Settings):
     console_port: int = Field(default=7070, ge=0, le=65_535)
     gateway_port: int = Field(default=7071, ge=0, le=65_535)
     group_session_ms: int = Field(default=10_000, ge=1_000, le=600_000)
+    archive_period_ms: int = Field(default=60_000, ge=500, le=3_600_000)
     operations_port: int | None = Field(default=None, ge=0, le=65_535)
 
 

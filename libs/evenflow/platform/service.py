@@ -77,9 +77,13 @@ class EventService:
         apply: Callable[[Received], None],
         *,
         pace: Callable[[], Awaitable[None]] | None = None,
+        past: Sequence[Stream] = (),
     ) -> Follower:
-        """Hold a table of whole streams; restored before anything is handled, but for one with a `pace` of its own."""
-        follower = Follower(self.runtime, streams, apply, self.end, pace)
+        """Hold a table of whole streams; restored before anything is handled, but for one with a `pace` of its own.
+
+        Of the streams in `past` what expired is read from the archive first.
+        """
+        follower = Follower(self.runtime, streams, apply, self.end, pace, past)
         self.followers.append(follower)
         return follower
 

@@ -20,7 +20,7 @@ def build(runtime: Runtime, settings: BillingSettings) -> EventService:
     views = LedgerViews(runtime)
     ledger = Ledger(runtime, settings, policy.current, host.end)
     host.follow([streams.POLICIES], policy.apply)
-    views.lost = host.follow([streams.BILLING], views.apply, pace=views.make_room).read_again
+    views.lost = host.follow([streams.BILLING], views.apply, pace=views.make_room, past=[streams.BILLING]).read_again
     host.parts.append(ledger)
     subscribe(host)
 

@@ -10,6 +10,7 @@ from evenflow.console.service import Console
 from evenflow.console.settings import ConsoleSettings
 from evenflow.console.stores import EndedTasks
 from evenflow.console.warden import Warden
+from evenflow.events.streams import BILLING
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import EventService, Step
 
@@ -36,7 +37,8 @@ def build(runtime: Runtime, settings: ConsoleSettings) -> EventService:
     console = Console(runtime, settings, board, host.outlet, reader)
     ended = EndedTasks(runtime)
     for streams in FOLLOWED:
-        host.follow(streams, board.apply)
+        # The ledger is shown from its first line, however old; what else expired stands in the documents.
+        host.follow(streams, board.apply, past=[stream for stream in streams if stream is BILLING])
     host.parts += [reader, Warden(runtime, host.inlet.dead_letters, host.end), Closing(board)]
     host.steps = [Step("archive", settings.archive_period_ms, Archive(runtime, board, ended).step)]
     host.app = serve(host, console, ended, runtime, settings)

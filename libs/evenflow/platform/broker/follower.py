@@ -17,10 +17,12 @@ from aiokafka.errors import KafkaError
 from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.streams import BY_NAME, Stream
 from evenflow.platform.broker.codec import Bad, Received, decode
-from evenflow.platform.broker.ports import Consumer
+from evenflow.platform.broker.embedded.archive import read_archive
+from evenflow.platform.broker.ports import Consumer, Record
 from evenflow.platform.cancelling import watched
 from evenflow.platform.observability.signals import FOLLOWED
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.stores.ports import Damaged
 
 POLL_MS: Final = 1_000
 CATCH_UP_POLL_MS: Final = 50
@@ -34,6 +36,7 @@ class Follower:
 
     With `pace` nobody waits for the table: it is read in the background from the beginning, and `pace` is awaited
     after every poll (RECORDS_MAX records at most), so that a slow store slows the reading and nothing piles up.
+    Of the streams in `past`, what the log lost by its age is read from the archive first.
     """
 
     def __init__(
@@ -43,15 +46,18 @@ class Follower:
         apply: Callable[[Received], None],
         ended: Callable[[BaseException], None],
         pace: Callable[[], Awaitable[None]] | None = None,
+        past: Sequence[Stream] = (),
     ) -> None:
         self._runtime = runtime
         self._streams = tuple(streams)
+        self._past = [TopicPartition(stream.name, index) for stream in past for index in range(stream.partitions)]
         self._apply = apply
         self._ended = ended
         self._pace = pace
         self._consumer: Consumer | None = None
         self._task: asyncio.Task[None] | None = None
         self._from_the_beginning = False
+        self._past_is_due = False
         self.unreadable_count = 0
         self.applied_count = 0
         self._followed = runtime.metrics.of(FOLLOWED)
@@ -66,6 +72,10 @@ class Follower:
         consumer.assign(partitions)
         ends = await consumer.end_offsets(partitions) if self._pace is None else {}
         await consumer.seek_to_beginning(*partitions)
+        if self._pace is None:
+            await self._read_past(consumer)
+        else:
+            self._past_is_due = bool(self._past)
         await self._catch_up(consumer, {p: end for p, end in ends.items() if end > 0})
         tail = asyncio.get_running_loop().create_task(self._tail(consumer), name=f"{runtime.name}'s followed tables")
         self._task = watched(tail, self._ended)
@@ -104,9 +114,12 @@ class Follower:
             try:
                 if self._from_the_beginning:
                     await consumer.seek_to_beginning(*consumer.assignment())
-                    self._from_the_beginning = False
+                    self._from_the_beginning, self._past_is_due = False, bool(self._past)
+                if self._past_is_due:
+                    await self._read_past(consumer)
+                    self._past_is_due = False
                 await self._poll(consumer, POLL_MS)
-            except (KafkaError, OSError) as error:
+            except (KafkaError, OSError, Unavailable) as error:
                 self._runtime.log.warning("table not followed", problem=f"{type(error).__name__}: {error}")
                 await self._runtime.clock.sleep(PAUSE_S)
             except Exception as error:
@@ -119,15 +132,47 @@ class Follower:
             stream = BY_NAME[partition.topic]
             self._followed.record(len(records), topic=partition.topic)
             for record in records:
-                received = decode(record, stream)
-                if isinstance(received, Bad):
-                    self.unreadable_count += 1
-                else:
-                    self._take(received)
+                self._take(record, stream)
         if batches and self._pace is not None:
             await self._pace()
 
-    def _take(self, received: Received) -> None:
+    async def _read_past(self, consumer: Consumer) -> None:
+        """What expired, from the archive; then the log goes on behind it, also where more expired meanwhile."""
+        if not self._past:
+            return
+        read = dict.fromkeys(self._past, 0)
+        while True:
+            begins = await consumer.beginning_offsets(self._past)
+            behind = {partition: begin for partition, begin in begins.items() if begin > read[partition]}
+            if not behind:
+                return
+            for partition, begin in behind.items():
+                await self._read_archive(partition, read[partition], begin)
+                read[partition] = begin
+                consumer.seek(partition, begin)
+
+    async def _read_archive(self, partition: TopicPartition, first: int, begin: int) -> None:
+        count = 0
+        try:
+            async for record in read_archive(self._runtime.objects, partition.topic, partition.partition, first):
+                if record.offset >= begin:
+                    break
+                self._take(record, BY_NAME[partition.topic])
+                count += 1
+                if self._pace is not None and count % RECORDS_MAX == 0:
+                    await self._pace()
+        except Damaged as error:
+            # What stands behind it on the log is still true; a chain that lacks lines says so itself.
+            self._runtime.log.error("archive damaged", problem=error.message)
+        self._followed.record(count, topic=partition.topic)
+        if self._pace is not None and count:
+            await self._pace()
+
+    def _take(self, record: Record, stream: Stream) -> None:
+        received = decode(record, stream)
+        if isinstance(received, Bad):
+            self.unreadable_count += 1
+            return
         try:
             self._apply(received)
         except Refused as refusal:

@@ -7,6 +7,9 @@ faults               do harm to services, servers and stores under load, one row
 upgrade              replace services of an earlier revision one by one under load; 1 when anything is parked or lost
                      --rev REV the revision (default: see upgrade.earlier_revision), --flight N tasks in flight
 
+rebuild-archive      let the ledger expire from the log, lose every view, compare what comes back; 1 for any difference
+                     --flight N tasks
+
 --json               the figures as one object (before the command)
 """
 
@@ -26,14 +29,18 @@ from typing import Final
 from evenflow.core.errors import EvenflowError
 from evenflow.platform.clock import SystemClock
 from evenflow.testkit.processes.faults.running import Report, chosen_rows, try_rows
+from evenflow.testkit.processes.rebuild import Rebuilt, rebuild
 from evenflow.testkit.processes.take_over import KILL_LIMIT_MS, STOP_LIMIT_MS, TakeOvers, take_overs
 from evenflow.testkit.processes.upgrade import Upgrade, earlier_revision, upgrade
 from evenflow.testkit.processes.zombie import Zombie, zombie
 from evenflow.testkit.servers.addresses import NEEDED
 from evenflow.testkit.servers.local import LocalServers
 
+TASKS_REBUILT: Final = 100
 FLIGHT_FULL: Final = 2_000
 FLIGHT_BRIEF: Final = 500
+
+Found = TakeOvers | Zombie | Report | Upgrade | Rebuilt
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,6 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     upgrading = commands.add_parser("upgrade")
     upgrading.add_argument("--rev", default="")
     upgrading.add_argument("--flight", type=int, default=FLIGHT_BRIEF)
+    commands.add_parser("rebuild-archive").add_argument("--flight", type=int, default=TASKS_REBUILT)
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
     try:
@@ -79,7 +87,9 @@ async def _run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-async def _found(chosen: argparse.Namespace, root: Path, folder: Path) -> TakeOvers | Zombie | Report | Upgrade:
+async def _found(chosen: argparse.Namespace, root: Path, folder: Path) -> Found:
+    if chosen.command == "rebuild-archive":
+        return await rebuild(chosen.flight, root, folder, SystemClock(), _say)
     if chosen.command == "faults":
         return await _faults(chosen, root, folder)
     if chosen.command == "upgrade":
@@ -106,9 +116,11 @@ async def _deciders(chosen: argparse.Namespace, root: Path, folder: Path) -> Tak
         await servers.stop()
 
 
-def _report(found: TakeOvers | Zombie | Report | Upgrade) -> str:
+def _report(found: Found) -> str:
     if isinstance(found, Upgrade):
         rows = found.rows()
+    elif isinstance(found, Rebuilt):
+        rows = found.table()
     elif isinstance(found, Report):
         rows = [
             f"{one.recovered_ms:>8} ms  {one.group:<10}  {one.name}" + (f"  {one.complaint}" if one.complaint else "")

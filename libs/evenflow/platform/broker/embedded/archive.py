@@ -47,10 +47,12 @@ class ObjectArchive:
                 await self._objects.put(name, data)
 
 
-async def read_archive(objects: Objects, topic: str, partition: int) -> AsyncIterator[LogRecord]:
-    """The archived records of a partition, by offset, each once. Raises Damaged for an object that was changed."""
-    behind = -1
+async def read_archive(objects: Objects, topic: str, partition: int, first: int = 0) -> AsyncIterator[LogRecord]:
+    """The archived records of a partition from `first` on, each once. Raises Damaged for an object that was changed."""
+    behind = first - 1
     for path in await objects.paths(_folder(topic, partition)):
+        if int(path.rsplit("-", 2)[1]) <= behind:
+            continue
         data = await objects.get(path)
         if hashlib.sha256(data).hexdigest() != path.rsplit("-", 1)[1].removesuffix(".jsonl"):
             message = f"the archive's object {path} is not what was written"
