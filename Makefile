@@ -36,7 +36,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration contract-diff \
 	docs simulation explore mutants mutants-known fuzz soak faults takeover zombie upgrade rebuild-archive e2e bench determinism kills rebuild \
-	up down servers lock clean
+	up down servers alerts lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -169,6 +169,9 @@ endif
 down: ## Stop what `make up` started; data stays
 	@if [ -f .cache/local-servers/state.json ]; then $(BIN)/python -m evenflow.testkit.servers down; \
 	else docker compose down; fi
+
+alerts: $(STAMP) ## Check Prometheus' configuration, the alert rules and their tests with promtool; built once, needs go
+	@$(BIN)/python -m evenflow.testkit.alerts
 
 servers: $(STAMP) ## Fetch and build what PROFILE=local needs, once; needs java, mvn, go, cargo and redis-server
 	@$(BIN)/python -m evenflow.testkit.servers build

@@ -101,16 +101,21 @@ def _forget_old(artifact: Artifact, cache: Path, newest: Path) -> None:
 
 
 class GoProgram(Artifact):
-    """One program of a Go module; `go.sum` pins the module and all it needs. `package` is where its main stands."""
+    """One program of a Go module; `go.sum` pins the module and all it needs. `package` is where its main stands.
+
+    `tags` leave out parts that are not needed.
+    """
 
     programs = ("go",)
     install = "install a Go toolchain at least as new as go.mod in the program's folder under deploy says"
     package: str
     program: str
+    tags: tuple[str, ...] = ()
 
     def build(self, into: Path, log: Path) -> None:
         """Build with the module files as they stand; Go refuses what has another checksum."""
-        command = ["go", "build", "-mod=readonly", "-trimpath", "-o", str(into / self.program), self.package]
+        tags = ["-tags", ",".join(self.tags)] if self.tags else []
+        command = ["go", "build", "-mod=readonly", "-trimpath", *tags, "-o", str(into / self.program), self.package]
         run(command, log, folder=self.pins, environment={"CGO_ENABLED": "0"})
 
 
