@@ -111,8 +111,12 @@ def traceparent_of(correlation_id: str, event_id: str, parent: str = "") -> str:
         trace, flags = parent[3:35], parent[53:55]
     else:
         trace, flags = _trace_of(correlation_id), "01"
-    span = _hexadecimal(event_id, 16)
-    return f"00-{trace}-{span}-{flags}"
+    return f"00-{trace}-{span_id_of(event_id)}-{flags}"
+
+
+def span_id_of(event_id: str) -> str:
+    """The span of an event, as its own record and the records that name it as their cause know it."""
+    return _hexadecimal(event_id, 16)
 
 
 def time_text(time_ms: int) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from evenflow.core.errors import FieldRefused
+from aiokafka.errors import KafkaError
+
+from evenflow.core.errors import EvenflowError, FieldRefused
 from evenflow.hosting.archiving.copies import LogCopies
 from evenflow.hosting.http import Current, HttpServer
 from evenflow.hosting.registry import SERVICES, ServiceKind
@@ -20,6 +23,8 @@ DOORS: Final = {"console": "console_port", "gateway": "gateway_port"}
 #: Beside whom the archive is written where the log expires by itself: it reads every stream.
 COPIER: Final = "console"
 PATIENCE: Final = Patience(stop_s=4.0)
+#: Whoever collects figures waits for ten seconds at most.
+MEASURE_LIMIT_S: Final = 2.0
 
 
 class Composition:
@@ -46,7 +51,14 @@ class Composition:
         settings = self.surroundings.settings
         for name in names:
             around = self.surroundings
-            app = Requests(self.doors[name], name, around.clock, around.logger(name), around.metrics())
+            app = Requests(
+                self.doors[name],
+                name,
+                around.clock,
+                around.logger(name),
+                around.metrics(name),
+                around.traces.tracing(name, "door"),
+            )
             server = HttpServer(app, name=name, address=settings.address, port=getattr(settings, DOORS[name]))
             server.bind()
             self.servers[name] = server
@@ -79,6 +91,21 @@ class Composition:
         if kind.name in self.doors:
             self.doors[kind.name].set(service)
         return service
+
+    async def measure(self) -> None:
+        """Let every service record its levels. What one can't see now, or not in time, stays as it was."""
+        log = self.surroundings.logger("host")
+        for service in self.running.values():
+            for measure in getattr(service, "measures", ()) if _state(service) != "starting" else ():
+                try:
+                    async with asyncio.timeout(MEASURE_LIMIT_S):
+                        await measure()
+                except (EvenflowError, KafkaError, OSError, TimeoutError) as error:
+                    log.info("levels not taken", service_name=service.name, problem=f"{type(error).__name__}: {error}")
+
+    def groups(self) -> set[str]:
+        """The consumer groups of everything that runs here."""
+        return {group for service in self.running.values() for group in getattr(service, "groups", ())}
 
     async def start(self) -> None:
         """Create the topics and start everything in order. Raises Refused when something can't ever start."""

@@ -12,6 +12,7 @@ from evenflow.core.errors import Ended
 from evenflow.hosting.composition import DOORS, Composition, kind_named
 from evenflow.hosting.http import HttpServer
 from evenflow.hosting.operations.door import OperationsDoor
+from evenflow.hosting.operations.lag import LagWatch
 from evenflow.hosting.operations.measures import Measures
 from evenflow.hosting.operations.reaching import Reaching
 from evenflow.hosting.registry import ServiceKind
@@ -84,6 +85,10 @@ class Process:
         """How the service does."""
         return self._composition.services()
 
+    async def measure(self) -> None:
+        """Ask what runs for its levels."""
+        await self._composition.measure()
+
     async def run(self) -> int:
         """Open the doors, reach the servers, serve until told to stop."""
         told = until_told()
@@ -119,9 +124,20 @@ class Process:
             self._log.info("process stopped", while_waiting_for=sorted(self.waits_for()))
             return 0
         reaching.result()
-        await self._composition.supervisor.run(told)
+        lag = asyncio.create_task(self._lag_watch().run())
+        try:
+            await self._composition.supervisor.run(told)
+        finally:
+            lag.cancel()
+            await asyncio.gather(lag, return_exceptions=True)
         self._log.info("process stopped")
         return 0
+
+    def _lag_watch(self) -> LagWatch:
+        around, composition = self._surroundings, self._composition
+        return LagWatch(
+            around.transport(), around.clock, self._log, around.metrics("host"), lambda: sorted(composition.groups())
+        )
 
     async def _close(self) -> None:
         """A server that is away must not keep the process from ending."""

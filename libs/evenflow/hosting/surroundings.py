@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from evenflow.core.errors import FieldRefused
 from evenflow.events.streams import topics
+from evenflow.hosting.operations.traces import Traces, checked_collector
 from evenflow.platform.broker.codec import make_wire
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
@@ -35,7 +37,8 @@ class HostSettings(Settings):
     copy; the one that is started again after a kill waits for as long. On Kafka what the registry archives is copied to
     the objects every `archive_period_ms`. `operations_port` of a process of its own
     answers /health, /ready and /metrics: absent = the service's usual one, 0 = any that is free (the first line of its
-    log says which).
+    log says which). `traces` is the address of an OpenTelemetry collector (OTLP over HTTP), absent = no traces;
+    `trace_ratio` of all traces are told, the same ones by every process.
     """
 
     log: str = Field(default="embedded:", max_length=2_000)
@@ -51,6 +54,16 @@ class HostSettings(Settings):
     group_session_ms: int = Field(default=10_000, ge=1_000, le=600_000)
     archive_period_ms: int = Field(default=60_000, ge=500, le=3_600_000)
     operations_port: int | None = Field(default=None, ge=0, le=65_535)
+    traces: str = Field(default="", max_length=2_000)
+    trace_ratio: float = Field(default=0.1, ge=0, le=1)
+
+    @field_validator("traces")
+    @classmethod
+    def _collector(cls, value: str) -> str:
+        try:
+            return checked_collector(value) if value else value
+        except FieldRefused as refusal:
+            raise ValueError(refusal.problem) from None
 
 
 def in_folder(folder: Path, settings: HostSettings) -> HostSettings:
@@ -74,7 +87,8 @@ class Surroundings:
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or RandomIds(self.clock)
         self._write = write
-        self.metrics: Callable[[], Metrics] = Metrics
+        self.metrics: Callable[[str], Metrics] = lambda _service: Metrics()
+        self.traces = Traces(settings.traces, settings.trace_ratio, self.clock)
         self.point: FailPoint = no_fail_point
         self.log: EmbeddedLog | None = None
         if settings.log.startswith("embedded:"):
@@ -102,7 +116,8 @@ class Surroundings:
             objects=self.stores.objects,
             log=self.logger(name, instance),
             wire=make_wire(self.settings.wire),
-            metrics=self.metrics(),
+            metrics=self.metrics(name),
+            tracing=self.traces.tracing(name, instance),
             group_session_ms=self.settings.group_session_ms,
             point=self.point,
         )
@@ -126,7 +141,10 @@ class Surroundings:
         await self.transport().provision(topics())
 
     async def close(self) -> None:
-        """Close stores, then the log."""
-        await self.stores.close()
-        if self.log is not None:
-            self.log.close()
+        """Close stores, then the log; spans go last, since closing may still tell some."""
+        try:
+            await self.stores.close()
+            if self.log is not None:
+                self.log.close()
+        finally:
+            self.traces.close()

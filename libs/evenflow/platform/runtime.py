@@ -15,6 +15,7 @@ from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids
 from evenflow.platform.fail_points import FailPoint, no_fail_point
 from evenflow.platform.observability.metrics import Metrics
+from evenflow.platform.observability.trace import OFF, Tracing
 from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
 
 
@@ -25,8 +26,8 @@ class Runtime:
     `name` is the service's name, `instance` tells its copies and restarts apart. `point` is awaited at named fail
     points (before and after each commit, publish and store write); production's does nothing.
     `wire` is how this process writes bodies; it reads whatever comes. `lean` hands records to handlers without
-    FastStream's stack, for simulations of many hours. `metrics` are off unless the host collects them. A member of a
-    group that says nothing for `group_session_ms` is replaced.
+    FastStream's stack, for simulations of many hours. `metrics` and `tracing` are off unless the host collects them. A
+    member of a group that says nothing for `group_session_ms` is replaced.
     """
 
     name: str
@@ -43,4 +44,5 @@ class Runtime:
     wire: Wire = field(default=JSON)
     lean: bool = False
     metrics: Metrics = field(default_factory=Metrics)
+    tracing: Tracing = field(default=OFF)
     group_session_ms: int = 10_000

@@ -33,6 +33,9 @@ class Service(Supervised, Protocol):
     name: str
 
 
+Measure = Callable[[], Awaitable[None]]
+
+
 class Part(Protocol):
     """Something of a service's own that runs beside its handlers."""
 
@@ -54,6 +57,7 @@ class EventService:
 
     Order at start: outlet, followers (caught up), `restore`, subscriptions, parts, steps. `app` is served by the host
     if set. With `work_alone` a copy is a standby after its followers, and goes on when no other copy works.
+    `measures` are awaited before the host hands out its figures: for levels that nobody needs in between.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -65,6 +69,8 @@ class EventService:
         self.steps: list[Step] = []
         self.parts: list[Part] = []
         self.restore: Callable[[], Awaitable[None]] | None = None
+        self.measures: list[Measure] = []
+        self.more_groups: list[str] = []
         self.app: Asgi | None = None
         self.ready = False
         self._seat: Seat | None = None
@@ -93,6 +99,11 @@ class EventService:
         The others follow along and take over when it ends, or says nothing for `session_timeout_ms`.
         """
         self._seat = Seat(self.runtime, "seat", session_timeout_ms, self._seat_lost)
+
+    @property
+    def groups(self) -> list[str]:
+        """The consumer groups by which this service reads, for displays of how far they are behind."""
+        return [*self.inlet.groups, *self.more_groups]
 
     @property
     def alone(self) -> bool | None:

@@ -27,9 +27,13 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class Folded:
-    """The result of a batch: facts in order, rows by key (None = forget), problems by the index of what is refused."""
+    """The result of a batch: facts in order, rows by key (None = forget), problems by the index of what is refused.
+
+    `causes` holds, for each fact, the index of the use that it follows from.
+    """
 
     facts: list[Contract] = field(default_factory=list)
+    causes: list[int] = field(default_factory=list)
     rows: dict[str, Row | None] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
 
@@ -93,6 +97,7 @@ class Account:
                 out.refused[index] = " ".join(str(error).split())
             else:
                 out.facts += step.facts
+                out.causes += [index] * len(step.facts)
                 out.rows |= step.rows
         out.rows["offset"] = {"next": next_offset}
         return out

@@ -20,7 +20,7 @@ from evenflow.billing.settings import BillingSettings
 from evenflow.core.errors import Ended, Unavailable
 from evenflow.core.placement.policy import Policy
 from evenflow.events import streams
-from evenflow.events.contracts.billing import UsageMeasured
+from evenflow.events.contracts.billing import ChargeRecorded, UsageMeasured
 from evenflow.events.contracts.placement import StateRecorded
 from evenflow.platform.broker.codec import Bad, Encoded, Fact, Received, decode, encode
 from evenflow.platform.broker.dead_letters import parked
@@ -28,6 +28,7 @@ from evenflow.platform.broker.ports import Producer, Record
 from evenflow.platform.broker.sending import send_all
 from evenflow.platform.broker.transactions import STUCK
 from evenflow.platform.cancelling import watched
+from evenflow.platform.observability.signals import LEDGER_ENTRIES
 from evenflow.platform.runtime import Runtime
 
 GROUP = "evenflow.billing.ledger"
@@ -151,7 +152,7 @@ class Ledger:
                 await self._show_progress(partition, start)
                 return
             self._open[partition.partition] = held
-        usage: list[tuple[Record, UsageMeasured]] = []
+        usage: list[tuple[Record, Received, UsageMeasured]] = []
         letters: list[Encoded] = []
         runtime = self._runtime
         for record in records:
@@ -159,10 +160,10 @@ class Ledger:
             if isinstance(received, Bad):
                 letters.append(self._letter(received))
             elif isinstance(received.body, UsageMeasured):
-                usage.append((record, received.body))
+                usage.append((record, received, received.body))
         policy, policy_hash = self._policy()
         folded = held.account.fold(
-            [body for _, body in usage],
+            [body for _, _, body in usage],
             policy,
             policy_hash,
             next_offset=records[-1].offset + 1,
@@ -170,9 +171,14 @@ class Ledger:
         )
         held.account.forget(runtime.clock.now_ms() - self._settings.entry_retention_ms, folded)
         letters += [self._letter(Bad(usage[index][0], "refused", why)) for index, why in folded.refused.items()]
-        await self._commit(held.producer, partition.partition, folded, letters)
+        causes = [received for _, received, _ in usage]
+        with runtime.tracing.span("ledger batch", links=[one.envelope.traceparent for one in causes]):
+            await self._commit(held.producer, partition.partition, folded, causes, letters)
         for key, row in folded.rows.items():
             held.account.apply(key, row)
+        for fact in folded.facts:
+            if isinstance(fact, ChargeRecorded):
+                runtime.metrics.of(LEDGER_ENTRIES).record(1, kind=str(fact.kind))
         await self._show_progress(partition, records[-1].offset + 1)
 
     def _letter(self, bad: Bad) -> Encoded:
@@ -189,14 +195,21 @@ class Ledger:
         except KafkaError as error:
             self._runtime.log.info("ledger progress not shown", problem=str(error))
 
-    async def _commit(self, producer: Producer, partition: int, folded: Folded, letters: Sequence[Encoded]) -> None:
+    async def _commit(
+        self,
+        producer: Producer,
+        partition: int,
+        folded: Folded,
+        causes: Sequence[Received],
+        letters: Sequence[Encoded],
+    ) -> None:
         runtime = self._runtime
-        now_ms = runtime.clock.now_ms()
+        now_ms, began_ms = runtime.clock.now_ms(), runtime.clock.monotonic_ms()
         await producer.begin_transaction()
         records: list[Encoded] = []
-        for fact in folded.facts:
+        for fact, index in zip(folded.facts, folded.causes, strict=True):
             identity = f"{fact.TYPE}-{getattr(fact, 'entry', '')}"
-            one = Fact(streams.BILLING, fact, id=identity)
+            one = Fact(streams.BILLING, fact, id=identity, cause=causes[index])
             records.append(encode(one, source=runtime.name, now_ms=now_ms, wire=runtime.wire))
         records += letters
         partitions: list[int | None] = [None] * len(records)
@@ -208,6 +221,7 @@ class Ledger:
         await send_all(producer, records, partitions)
         await runtime.point("billing.before-commit")
         await producer.commit_transaction()
+        runtime.tracing.published(records, runtime.clock.monotonic_ms() - began_ms)
         await runtime.point("billing.after-commit")
 
     async def _opened(self, partition: int) -> _Open:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from evenflow.billing.handlers import subscribe
-from evenflow.billing.ledger import Ledger
+from evenflow.billing.ledger import GROUP, Ledger
 from evenflow.billing.projection import PolicyInForce
 from evenflow.billing.settings import BillingSettings
 from evenflow.billing.stores import LedgerViews
 from evenflow.core.errors import Unavailable
 from evenflow.events import streams
+from evenflow.platform.observability.signals import LEDGER_VIEW
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import EventService, Step
 
@@ -30,5 +31,10 @@ def build(runtime: Runtime, settings: BillingSettings) -> EventService:
         except Unavailable as error:
             runtime.log.warning("view not written", problem=str(error))
 
+    async def measure() -> None:
+        runtime.metrics.of(LEDGER_VIEW).record(views.waiting_count)
+
+    host.measures.append(measure)
+    host.more_groups.append(GROUP)
     host.steps = [Step("flush", settings.flush_period_ms, flush)]
     return host

@@ -15,6 +15,7 @@ from evenflow.events.contracts.agent import AttemptCheckpointed, AttemptReclaime
 from evenflow.events.contracts.checkpoint import CheckpointDamaged, CheckpointFact, CheckpointPruned, CheckpointVerified
 from evenflow.events.contracts.platform import AlertRaised
 from evenflow.platform.broker.codec import Fact, Received
+from evenflow.platform.observability.signals import CHECKPOINTS
 from evenflow.platform.runtime import Runtime
 
 
@@ -36,6 +37,7 @@ class Checkpoints:
             return []
         if body.attempt <= entry.closed or entry.ended:
             self.late_count += 1
+            self._count("late")
             self.projection.torn[body.tenant, body.task, body.generation] = None
             self._runtime.log.info(
                 "checkpoint of an ended attempt ignored", task=f"{body.tenant}/{body.task}", attempt=body.attempt
@@ -49,6 +51,7 @@ class Checkpoints:
             return self._damaged(CheckpointDamaged(**fields, problem=problem), cause)
         verified = CheckpointVerified(**fields)
         self.projection.take(verified)
+        self._count("verified")
         return [Fact(streams.CHECKPOINTS, verified, cause=cause)]
 
     def started(self, body: AttemptStarted, cause: Received) -> list[Fact]:
@@ -67,6 +70,7 @@ class Checkpoints:
 
     def _damaged(self, body: CheckpointDamaged, cause: Received) -> list[Fact]:
         self.projection.take(body)
+        self._count("damaged")
         subject = f"{body.tenant}/{body.task}/g{body.generation}/c{body.checkpoint}"
         alert = AlertRaised(
             name=Alert.CHECKPOINT_DAMAGED, subject=subject, message=body.problem, at_ms=self._runtime.clock.now_ms()
@@ -76,6 +80,9 @@ class Checkpoints:
             Fact(streams.CHECKPOINTS, body, cause=cause, id=identity),
             Fact(streams.ALERTS, alert, cause=cause, id=f"alert-{identity}"),
         ]
+
+    def _count(self, outcome: str) -> None:
+        self._runtime.metrics.of(CHECKPOINTS).record(1, outcome=outcome)
 
     async def prune(self) -> list[Fact]:
         """Periodic: remove all but the newest good ones of living tasks, and everything of ended ones.
@@ -96,6 +103,7 @@ class Checkpoints:
                 break
             pruned = CheckpointPruned(**_fields(fact))
             self.projection.take(pruned)
+            self._count("removed")
             identity = f"pruned-{fact.tenant}/{fact.task}/g{fact.generation}/c{fact.checkpoint}"
             facts.append(Fact(streams.CHECKPOINTS, pruned, id=identity))
         return facts

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from evenflow.console.api.wiring import serve
 from evenflow.console.archive import Archive
+from evenflow.console.letters import Letters
 from evenflow.console.log_reader import LogReader
+from evenflow.console.measures import Measures
 from evenflow.console.projection.board import FOLLOWED, Board
 from evenflow.console.service import Console
 from evenflow.console.settings import ConsoleSettings
 from evenflow.console.stores import EndedTasks
-from evenflow.console.warden import Warden
+from evenflow.console.warden import GROUP, Warden
 from evenflow.events.streams import BILLING
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import EventService, Step
@@ -41,5 +43,7 @@ def build(runtime: Runtime, settings: ConsoleSettings) -> EventService:
         host.follow(streams, board.apply, past=[stream for stream in streams if stream is BILLING])
     host.parts += [reader, Warden(runtime, host.inlet.dead_letters, host.end), Closing(board)]
     host.steps = [Step("archive", settings.archive_period_ms, Archive(runtime, board, ended).step)]
+    host.measures.append(Measures(runtime, board, Letters(console, reader, host.outlet), reader).measure)
+    host.more_groups.append(GROUP)
     host.app = serve(host, console, ended, runtime, settings)
     return host

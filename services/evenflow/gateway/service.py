@@ -28,6 +28,7 @@ from evenflow.gateway.settings import GatewaySettings
 from evenflow.gateway.stores import Identities
 from evenflow.platform.broker.codec import Encoded, Fact
 from evenflow.platform.broker.outlet import Outlet
+from evenflow.platform.observability.signals import AGENT_RECORDS, SESSIONS
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.security.identity import fingerprint, public_key, public_text
 from evenflow.platform.security.join_tokens import TokenRefused, redeem_token
@@ -78,6 +79,7 @@ class Gateway:
         announced = self._announced(body, session)
         await self._outlet.publish(announced)
         self.published_count += 1
+        self.runtime.metrics.of(SESSIONS).record(1)
         await self._calm(body.node)
         return {
             "session": session,
@@ -184,6 +186,11 @@ class Gateway:
             await self._outlet.send(good)
         self.published_count += len(good)
         self.refused_count += len(refused)
+        count = self.runtime.metrics.of(AGENT_RECORDS)
+        if good:
+            count.record(len(good), outcome="accepted")
+        for _, why in refused:
+            count.record(1, outcome=why.code)
         forged = [why.message for _, why in refused if isinstance(why, IdentityRefused)]
         if forged:
             await self.alert(node, forged[0])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from evenflow.core.errors import Unavailable
+from evenflow.core.lifecycle.node import Reach
 from evenflow.events import streams
 from evenflow.inventory.catalogue import Catalogue
 from evenflow.inventory.handlers import subscribe
 from evenflow.inventory.service import Inventory
 from evenflow.inventory.settings import InventorySettings
 from evenflow.inventory.stores import Views
+from evenflow.platform.observability.signals import NODES
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.service import EventService, Step
 
@@ -40,6 +44,12 @@ def build(runtime: Runtime, settings: InventorySettings) -> EventService:
         except Unavailable as error:
             runtime.log.warning("view not written", problem=str(error))
 
+    async def measure() -> None:
+        reached = Counter(str(entry.status.reach) for entry in inventory.registry.nodes.values())
+        for reach in Reach:
+            runtime.metrics.of(NODES).record(reached[reach], reach=reach)
+
+    host.measures.append(measure)
     host.steps = [
         Step("judge-silence", settings.judge_period_ms, judge),
         Step("beacon", settings.heartbeat_period_ms, beacon),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from evenflow.core.errors import FieldRefused
 from evenflow.core.fleet.description import LinkDescription
@@ -27,6 +28,14 @@ CONFIDENCE_STEP_PPM = 100_000
 Pair = tuple[str, str]
 
 
+class LinkState(StrEnum):
+    """How a link does, in one word."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    UNREACHABLE = "unreachable"
+
+
 @dataclass(slots=True)
 class Link:
     """One directed link: its document, its newest samples, what was last published."""
@@ -37,6 +46,13 @@ class Link:
     sampled_ms: int = 0
     sample_count: int = 0
     measured_confidence_ppm: int = field(default=MICRO)
+
+    @property
+    def state(self) -> LinkState:
+        """By what was last published."""
+        if self.published is None or (self.published.reachable and not self.published.degraded):
+            return LinkState.OK
+        return LinkState.DEGRADED if self.published.reachable else LinkState.UNREACHABLE
 
 
 class LinkProbe:

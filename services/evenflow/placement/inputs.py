@@ -52,7 +52,7 @@ class Inputs:
         # The group is for displays of lag only: nobody reads these offsets back.
         self._consumer: Consumer = runtime.transport.consumer(
             client_id=f"{runtime.name}-{runtime.instance}-inputs",
-            group_id=f"{runtime.name}.{settings.pool}-lag",
+            group_id=lag_group(runtime.name, settings.pool),
             auto_offset_reset="none",
         )
 
@@ -118,6 +118,11 @@ class Inputs:
                 await self._consumer.commit({_partition(place): offset for place, offset in offsets.items()})
         except (TimeoutError, KafkaError, AssertionError) as error:
             self._runtime.log.debug("lag not shown", problem=f"{type(error).__name__}: {error}")
+
+
+def lag_group(service: str, pool: str) -> str:
+    """The group in which a pool shows how far its rounds have read."""
+    return f"{service}.{pool}-lag"
 
 
 def _partition(place: str) -> TopicPartition:

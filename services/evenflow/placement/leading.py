@@ -7,21 +7,32 @@ own record, and memory changed after the commit by the same function as in the r
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from evenflow.core.errors import Ended, EvenflowError
 from evenflow.placement.images import Images
-from evenflow.placement.inputs import Inputs
+from evenflow.placement.inputs import Input, Inputs
 from evenflow.placement.memory.capacity import Capacity
 from evenflow.placement.memory.model import Model
 from evenflow.placement.memory.tables import STREAMS, Tables
 from evenflow.placement.restoring import restore
 from evenflow.placement.rounds import Decided, Engine, Rounds
 from evenflow.placement.settings import PlacementSettings
+from evenflow.platform.broker.codec import Received
 from evenflow.platform.broker.follower import Follower
 from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import LOST, STOPPED, UNKNOWN, Transactions
-from evenflow.platform.observability.signals import ASSIGNED, COMMITTING, LEADING, ROUNDS, WAITING
+from evenflow.platform.observability.signals import (
+    ASSIGNED,
+    COMMITTING,
+    DECIDING,
+    LEADING,
+    ROUNDS,
+    WAITING,
+    WAITING_AGE,
+)
+from evenflow.platform.observability.trace import Attributes
 from evenflow.platform.runtime import Runtime
 
 #: Most time to leave the inputs in order.
@@ -178,9 +189,12 @@ class Leader:
         if self._engine_wake_ms is not None and self._engine_wake_ms <= now_ms:
             self._engine_wake_ms = None
             self.model.waiting.bump()
+        began_ms = self._runtime.clock.monotonic_ms()
         decided = self.rounds.decide(self._inputs.take(), self.epoch, now_ms)
+        decide_ms = self._runtime.clock.monotonic_ms() - began_ms
         version = self.model.waiting.version
         if not decided.empty:
+            self._runtime.metrics.of(DECIDING).record(decide_ms, pool=self._settings.pool)
             await self._write(decided)
         planned = decided.planned
         if planned.wake_ms is not None:
@@ -191,12 +205,16 @@ class Leader:
 
     async def _write(self, decided: Decided) -> None:
         """Commit, then let memory follow by the same function as in the restore."""
-        draft = decided.draft
-        began_ms = self._runtime.clock.monotonic_ms()
-        offsets = await self._transactions.write(draft.round, decided.records, decided.partitions)
-        self._state_end = offsets[-1]
-        self.rounds.take(decided)
-        self._tell(decided, self._runtime.clock.monotonic_ms() - began_ms)
+        draft, tracing, clock = decided.draft, self._runtime.tracing, self._runtime.clock
+        began_ms = clock.monotonic_ms()
+        about: Attributes = {"evenflow.pool": self._settings.pool, "evenflow.round": draft.round}
+        with tracing.span("round", links=_headers(decided.inputs) if tracing.on else (), attributes=about):
+            offsets = await self._transactions.write(draft.round, decided.records, decided.partitions)
+            commit_ms = clock.monotonic_ms() - began_ms
+            tracing.published(decided.records, commit_ms)
+            self._state_end = offsets[-1]
+            self.rounds.take(decided)
+            self._tell(decided, commit_ms)
         for note in draft.notes:
             fields = dict(note)
             self._runtime.log.warning(fields.pop("text"), **fields)
@@ -221,6 +239,14 @@ class Leader:
             records=len(decided.records),
             commit_ms=commit_ms,
         )
+
+    async def measure(self) -> None:
+        """Figures that are worked out when they are asked for: they take a look at every task that waits."""
+        pool, model = self._settings.pool, self.model
+        since = min((row.queued_ms for key, row in model.tasks.items() if key in model.waiting), default=None)
+        age_ms = 0 if since is None else max(0, self._clock.now_ms() - since)
+        self._runtime.metrics.of(WAITING).record(len(model.waiting), pool=pool)
+        self._runtime.metrics.of(WAITING_AGE).record(age_ms // 1000, pool=pool)
 
     # --- images -------------------------------------------------------------------------------------------------------
 
@@ -253,3 +279,8 @@ class Leader:
         except TimeoutError:
             self._runtime.log.warning("inputs not left in order")
         await self._transactions.close()
+
+
+def _headers(inputs: Sequence[Input]) -> list[str]:
+    """The trace contexts of what a round took in: it follows from all of them, so they are its links."""
+    return [one.received.envelope.traceparent for one in inputs if isinstance(one.received, Received)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from evenflow.core.errors import Ended
+from evenflow.placement.inputs import lag_group
 from evenflow.placement.leading import Leader
 from evenflow.placement.rounds import Engine
 from evenflow.placement.settings import PlacementSettings
@@ -13,6 +14,7 @@ from evenflow.platform.broker.subscriptions.seat import Seat
 from evenflow.platform.broker.transactions import STOPPED, UNKNOWN
 from evenflow.platform.cancelling import asked_for
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.service import Measure
 
 STOP_LIMIT_S = 15.0
 
@@ -37,6 +39,16 @@ class PlacementService:
     def leading(self) -> bool:
         """Whether this process decides now."""
         return self.leader is not None and self.leader.leading
+
+    @property
+    def groups(self) -> list[str]:
+        """The group that shows how far the rounds have read."""
+        return [lag_group(self.runtime.name, self.settings.pool)]
+
+    @property
+    def measures(self) -> list[Measure]:
+        """What is looked at only when somebody asks."""
+        return [] if self.leader is None else [self.leader.measure]
 
     @property
     def alone(self) -> bool:

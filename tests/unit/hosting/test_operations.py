@@ -28,6 +28,9 @@ class State:
     def waits_for(self) -> dict[str, str]:
         return self._waits
 
+    async def measure(self) -> None:
+        pass
+
 
 class Hand:
     """A clock that goes on by what is slept."""

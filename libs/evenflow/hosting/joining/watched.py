@@ -38,6 +38,9 @@ class Watched:
         serves = self.agent is not None and self.agent.uplink.in_session
         return {"agent": "serving" if serves else "starting"}
 
+    async def measure(self) -> None:
+        """An agent has no levels that wait to be asked for."""
+
     async def open(self) -> None:
         """Listen. Raises Refused when the port is taken."""
         if self._port is None:

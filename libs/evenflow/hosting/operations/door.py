@@ -30,6 +30,9 @@ class State(Protocol):
     def services(self) -> dict[str, str]:
         """What runs here: starting, serving, standby or leading."""
 
+    async def measure(self) -> None:
+        """Take the levels that are looked at only when somebody asks; what can't be seen now stays as it was."""
+
 
 @dataclass(slots=True)
 class OperationsDoor:
@@ -49,6 +52,7 @@ class OperationsDoor:
         elif method not in ("GET", "HEAD"):
             await _answer(send, 405, {"code": "method", "problem": "only GET is answered"})
         elif path == "/metrics":
+            await self.state.measure()
             await _reply(send, 200, self.measures.content_type, self.measures.text())
         elif path == "/health":
             await _answer(send, 200, {**self.about, "health": "alive"})

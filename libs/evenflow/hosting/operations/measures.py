@@ -32,7 +32,7 @@ class Measures:
             views=[View(instrument_name="*_ms", aggregation=ExplicitBucketHistogramAggregation(TIME_BOUNDS_MS))],
         )
 
-    def metrics(self) -> Metrics:
+    def metrics(self, _service: str = "") -> Metrics:
         """For one incarnation of a service; all of them add to the same figures."""
         return Metrics(self._provider.get_meter("evenflow"))
 

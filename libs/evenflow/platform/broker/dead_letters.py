@@ -113,6 +113,18 @@ class DeadLetters:
         good = [one for one in received if isinstance(one, Received)]
         if not good:
             return
+        if not self._runtime.tracing.on:
+            await self._handle_good(good, records, handler)
+            return
+        with self._runtime.tracing.handling(records[0].topic, [one.envelope.traceparent for one in good]):
+            await self._handle_good(good, records, handler)
+
+    async def _handle_good(
+        self,
+        good: list[Received],
+        records: Sequence[Record],
+        handler: Callable[[list[Received]], Awaitable[None]],
+    ) -> None:
         runtime, topic = self._runtime, records[0].topic
         began_ms, parked_before = runtime.clock.monotonic_ms(), self.parked_count
         with unit_of_work(runtime.log, runtime.clock, "records handled", topic=topic, records=len(good)):

@@ -116,9 +116,12 @@ class Outlet:
             if isinstance(error, KafkaError) and not (error.retriable or isinstance(error, KafkaTimeoutError)):
                 raise  # the client calls its time-out final; it says no more than any other
             raise Unavailable(f"the log did not confirm {len(records)} records: {error or 'timed out'}") from error
-        self._publishing.record(clock.monotonic_ms() - began_ms)
+        took_ms = clock.monotonic_ms() - began_ms
+        self._publishing.record(took_ms)
         for topic, count in Counter(record.topic for record in records).items():
             self._published.record(count, topic=topic)
+        if self._runtime.tracing.on:
+            self._runtime.tracing.published(records, took_ms)
         await point(f"{self._runtime.name}.after-publish")
 
     async def _begin_anew(self) -> None:

@@ -63,6 +63,11 @@ class Inlet:
 
         return register
 
+    @property
+    def groups(self) -> list[str]:
+        """The consumer groups of all subscriptions."""
+        return [group_of(self._runtime.name, one.stream) for one in self._subscriptions]
+
     async def start(self) -> None:
         """Join the groups and begin."""
         if self._subscriptions:
