@@ -49,7 +49,7 @@ def make_log(*, service: str, instance: str, clock: Clock, level: Level = "info"
         for name in _FIRST:
             line[name] = event.pop(name, "")
         trace = current_trace()
-        if trace is not None:
+        if trace is not None and trace.trace_flags.sampled:  # an id that can be looked up, or none
             line["trace_id"], line["span_id"] = f"{trace.trace_id:032x}", f"{trace.span_id:016x}"
         line.update(redact(event))
         if error:
