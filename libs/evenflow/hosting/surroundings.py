@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from evenflow.core.errors import FieldRefused
 from evenflow.events.streams import topics
+from evenflow.hosting.operations.stores import TracedDocuments, TracedObjects
 from evenflow.hosting.operations.traces import Traces, checked_collector
 from evenflow.platform.broker.codec import make_wire
 from evenflow.platform.broker.embedded.log import EmbeddedLog
@@ -104,6 +105,8 @@ class Surroundings:
     def runtime(self, name: str) -> Runtime:
         """What one incarnation of a service is given."""
         instance = self.ids.new_id()
+        tracing = self.traces.tracing(name, instance)
+        documents, objects = self.stores.documents, self.stores.objects
         return Runtime(
             name=name,
             instance=instance,
@@ -111,13 +114,13 @@ class Surroundings:
             ids=self.ids,
             random=system_random(),
             transport=self.transport(),
-            documents=self.stores.documents,
+            documents=TracedDocuments(documents, tracing) if tracing.on else documents,
             live=self.stores.live,
-            objects=self.stores.objects,
+            objects=TracedObjects(objects, tracing) if tracing.on else objects,
             log=self.logger(name, instance),
             wire=make_wire(self.settings.wire),
             metrics=self.metrics(name),
-            tracing=self.traces.tracing(name, instance),
+            tracing=tracing,
             group_session_ms=self.settings.group_session_ms,
             point=self.point,
         )

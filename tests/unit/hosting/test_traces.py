@@ -12,14 +12,19 @@ from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from evenflow.core.errors import FieldRefused
 from evenflow.hosting.operations.otlp import QUEUE_MAX, STOP_MS
+from evenflow.hosting.operations.stores import TracedDocuments, TracedObjects
 from evenflow.hosting.operations.traces import Traces, checked_collector
 from evenflow.hosting.surroundings import HostSettings
 from evenflow.platform.clock import SystemClock
 from evenflow.platform.observability.trace import parse_traceparent
 from evenflow.platform.settings import load_settings
+from evenflow.platform.stores.memory import MemoryDocuments, MemoryObjects
+from evenflow.platform.stores.ports import Absent
 
 #: An export in hand, what waits, and a slow machine.
 STOP_S_MAX = STOP_MS / 1000 + 2 + 4
@@ -148,3 +153,36 @@ def test_a_process_without_a_collector_loads_nothing_of_it() -> None:
     text = (Path(__file__).parents[3] / "libs/evenflow/hosting/operations/traces.py").read_text(encoding="utf-8")
     top = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
     assert not [line for line in top if "otlp" in line or "opentelemetry" in line]
+
+
+async def test_store_calls_are_told_where_they_belong_to_a_trace_and_nowhere_else() -> None:
+    """Proves names, that a failing call is marked, that answers and errors pass, and that a clock's work tells none."""
+    exporter = InMemorySpanExporter()
+    traces = Traces("", 1.0, SystemClock(), [SimpleSpanProcessor(exporter)])
+    tracing = traces.tracing("checkpoint")
+    objects, documents = TracedObjects(MemoryObjects(), tracing), TracedDocuments(MemoryDocuments(), tracing)
+    await objects.put("a/b", b"123")
+    assert exporter.get_finished_spans() == ()
+    with tracing.span("request"):
+        assert await objects.get("a/b") == b"123"
+        await objects.put("a/c", b"1234")
+        await objects.put_version("a/d", b"1", {})
+        assert (await objects.get_version("a/d"))[0] == b"1"
+        assert await documents.put("c", "1", {"x": 1}) == 1
+        await documents.put_many("c", {"2": {"x": 2}})
+        found = await documents.get("c", "2")
+        assert await documents.delete("c", "2")
+        await objects.delete("a/c")
+        with pytest.raises(Absent):
+            await objects.get("secret/path")
+    assert found is not None
+    assert found.body == {"x": 2}
+    *told, request = exporter.get_finished_spans()
+    assert [span.name for span in told] == [
+        *("objects get", "objects put", "objects put version", "objects get version", "documents put"),
+        *("documents put many", "documents get", "documents delete", "objects delete", "objects get"),
+    ]
+    assert {span.parent.span_id for span in told if span.parent} == {request.context.span_id}
+    assert told[1].attributes == {"evenflow.store": "objects", "evenflow.size_bytes": 4}
+    assert told[-1].status.description == "Absent"
+    assert "secret/path" not in told[-1].to_json()

@@ -58,7 +58,7 @@ EXPECTED: Final[Mapping[str, Told]] = {
         course=True,
     ),
     "checkpoint": Told(
-        ("handle evenflow.runs.v1", "publish checkpoint.verified"),
+        ("handle evenflow.runs.v1", "objects get", "publish checkpoint.verified"),
         (*_HANDLING, *_PUBLISHING, signals.FOLLOWED, *_STEPPING, signals.CHECKPOINTS),
         course=True,
     ),

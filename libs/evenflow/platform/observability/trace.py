@@ -93,7 +93,8 @@ class Tracing:
     """Spans of one process. Without processors it is off.
 
     `ratio` of all traces is told, 0 to 1. A trace's own id decides, so every process tells the same ones; a caller
-    that says its trace is not told has the last word.
+    that says its trace is not told has the last word. `on` = whether any span is ever told: asked before working out
+    what to say.
     """
 
     def __init__(
@@ -113,11 +114,7 @@ class Tracing:
         self._tracer: Tracer | None = (
             _make_tracer(service, instance, lambda: self._chosen, processors) if processors and self._below else None
         )
-
-    @property
-    def on(self) -> bool:
-        """Whether any span is ever told: ask before working out what to say."""
-        return self._tracer is not None
+        self.on: Final = self._tracer is not None
 
     @contextmanager
     def span(
