@@ -10,9 +10,11 @@ import httpx
 import pytest
 
 from evenflow.core.errors import Conflict, Unavailable
+from evenflow.hosting import composition
 from evenflow.hosting.operations.door import OperationsDoor
 from evenflow.hosting.operations.measures import Measures
 from evenflow.hosting.operations.reaching import PAUSE_MAX_S, SAY_AGAIN_MS, Reaching
+from evenflow.hosting.surroundings import HostSettings, Surroundings
 from evenflow.platform.observability.logs import make_log
 
 
@@ -126,3 +128,34 @@ async def test_what_is_broken_in_us_comes_out() -> None:
 
     with pytest.raises(TypeError, match="a mistake"):
         await reaching.all({"log": wrong})
+
+
+async def test_a_service_that_can_not_see_its_levels_keeps_no_figures_back() -> None:
+    """Proves that one that raises or hangs costs its own levels only, within a bound, and that the line names it."""
+    lines: list[dict[str, Any]] = []
+    around = Surroundings(HostSettings(), write=lambda line: lines.append(json.loads(line)))
+    pool = composition.Composition(around)
+    seen: list[str] = []
+
+    class Running:
+        ready = True
+
+        def __init__(self, name: str, *measures: Any) -> None:
+            self.name = name
+            self.measures = measures
+
+    async def away() -> None:
+        raise Unavailable("the log did not answer")
+
+    async def hang() -> None:
+        await asyncio.sleep(60)
+
+    async def good() -> None:
+        seen.append("good")
+
+    running: list[Any] = [Running("billing", away, good), Running("console", hang), Running("agent")]
+    pool.running.update({one.name: one for one in running})
+    await asyncio.wait_for(pool.measure(), 2 * composition.MEASURE_LIMIT_S)
+    assert seen == ["good"]
+    assert [line["service_name"] for line in lines if line["event"] == "levels not taken"] == ["billing", "console"]
+    await around.close()
