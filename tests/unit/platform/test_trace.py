@@ -208,7 +208,7 @@ def test_a_batch_of_nothing_to_tell_is_not_told() -> None:
     assert exporter.get_finished_spans() == ()
 
 
-def test_links_are_bounded() -> None:
+def test_a_round_of_many_tasks_keeps_a_bounded_number_of_links() -> None:
     """A round of a thousand tasks keeps so many links, and counts the rest."""
     tracing, exporter = _tracing()
     with tracing.span("round", links=[traceparent_of(str(n), str(n)) for n in range(1_000)]):
