@@ -47,6 +47,7 @@ def configure(name: str, file: Path | None) -> Configured:
     """Read file and environment. Raises FieldRefused for an unknown service or a wrong setting; nothing is opened."""
     kind = kind_named(name)
     host = load_settings(HostSettings, "host", file=file, environment=os.environ)
+    host.access()
     if host.operations_port is None:
         host = host.with_changes(operations_port=kind.operations_port)
     return Configured(kind, host, load_settings(kind.settings, kind.name, file=file, environment=os.environ))

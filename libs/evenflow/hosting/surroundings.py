@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 
 from evenflow.core.errors import FieldRefused
 from evenflow.events.streams import topics
@@ -23,6 +23,7 @@ from evenflow.platform.fail_points import FailPoint, no_fail_point
 from evenflow.platform.observability.logs import Level, Write, make_log, stderr_line
 from evenflow.platform.observability.metrics import Metrics
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.security.access import NOBODY, Access, check_door
 from evenflow.platform.settings import Settings
 from evenflow.platform.stores.factory import Stores, open_stores
 
@@ -40,6 +41,8 @@ class HostSettings(Settings):
     answers /health, /ready and /metrics: absent = the service's usual one, 0 = any that is free (the first line of its
     log says which). `traces` is the address of an OpenTelemetry collector (OTLP over HTTP), absent = no traces;
     `trace_ratio` of all traces are told, the same ones by every process.
+
+    Users, passwords and certificates: see docs/security.md.
     """
 
     log: str = Field(default="embedded:", max_length=2_000)
@@ -57,6 +60,19 @@ class HostSettings(Settings):
     operations_port: int | None = Field(default=None, ge=0, le=65_535)
     traces: str = Field(default="", max_length=2_000)
     trace_ratio: float = Field(default=0.1, ge=0, le=1)
+    log_user: str = Field(default="", max_length=255)
+    log_password: SecretStr = NOBODY
+    log_tls: bool = False
+    log_ca_file: Path | None = None
+    log_certificate_file: Path | None = None
+    log_key_file: Path | None = None
+    documents_user: str = Field(default="", max_length=255)
+    documents_password: SecretStr = NOBODY
+    documents_ca_file: Path | None = None
+    live_user: str = Field(default="", max_length=255)
+    live_password: SecretStr = NOBODY
+    live_ca_file: Path | None = None
+    plaintext_beyond_loopback: bool = False
 
     @field_validator("traces")
     @classmethod
@@ -65,6 +81,26 @@ class HostSettings(Settings):
             return checked_collector(value) if value else value
         except FieldRefused as refusal:
             raise ValueError(refusal.problem) from None
+
+    def access(self) -> dict[str, Access]:
+        """How to log in to each server, by the field of its URL.
+
+        Raises FieldRefused for half a login, a URL that holds a secret, and one that leaves this machine in the clear.
+        """
+        logins = {
+            "log": Access(
+                "log", self.log_user, self.log_password, tls=self.log_tls, ca_file=self.log_ca_file,
+                certificate_file=self.log_certificate_file, key_file=self.log_key_file,
+            ),
+            "documents": Access(
+                "documents", self.documents_user, self.documents_password, ca_file=self.documents_ca_file
+            ),
+            "live": Access("live", self.live_user, self.live_password, ca_file=self.live_ca_file),
+            "objects": Access("objects"),
+        }  # fmt: skip
+        for field, login in logins.items():
+            check_door(getattr(self, field), login, plaintext_beyond_loopback=self.plaintext_beyond_loopback)
+        return logins
 
 
 def in_folder(folder: Path, settings: HostSettings) -> HostSettings:
@@ -87,6 +123,7 @@ class Surroundings:
         self.settings = settings
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or RandomIds(self.clock)
+        self._access = settings.access()
         self._write = write
         self.metrics: Callable[[str], Metrics] = lambda _service: Metrics()
         self.traces = Traces(settings.traces, settings.trace_ratio, self.clock)
@@ -94,13 +131,17 @@ class Surroundings:
         self.log: EmbeddedLog | None = None
         if settings.log.startswith("embedded:"):
             self.log = make_embedded_log(settings.log, clock=self.clock, cache_bytes=settings.log_cache_bytes)
-        self.stores: Stores = open_stores(documents=settings.documents, live=settings.live, objects=settings.objects)
+        self.stores: Stores = open_stores(
+            documents=settings.documents, live=settings.live, objects=settings.objects, access=self._access
+        )
 
     def transport(self) -> Transport:
         """The clients of one service."""
         if self.log is not None:
             return EmbeddedTransport(self.log, clock=self.clock, ids=self.ids, graceful_timeout_s=GRACE_S)
-        return make_transport(self.settings.log, clock=self.clock, ids=self.ids, graceful_timeout_s=GRACE_S)
+        return make_transport(
+            self.settings.log, clock=self.clock, ids=self.ids, graceful_timeout_s=GRACE_S, access=self._access["log"]
+        )
 
     def runtime(self, name: str) -> Runtime:
         """What one incarnation of a service is given."""

@@ -19,6 +19,7 @@ from evenflow.platform.broker.kafka import KafkaTransport
 if TYPE_CHECKING:
     from evenflow.platform.broker.embedded.hooks import Hooks
     from evenflow.platform.clock import Clock, Ids
+    from evenflow.platform.security.access import Access
 
 CACHE_BYTES = 64 << 20
 _WAYS = "use embedded:, embedded:/folder or kafka://host:port"
@@ -38,9 +39,15 @@ def make_log(url: str, *, clock: Clock, hooks: Hooks | None = None, cache_bytes:
 
 
 def make_transport(
-    url: str, *, clock: Clock, ids: Ids, hooks: Hooks | None = None, graceful_timeout_s: float = 10.0
+    url: str,
+    *,
+    clock: Clock,
+    ids: Ids,
+    hooks: Hooks | None = None,
+    graceful_timeout_s: float = 10.0,
+    access: Access | None = None,
 ) -> EmbeddedTransport | KafkaTransport:
-    """The transport of one process. Raises Refused for a URL of another kind.
+    """The transport of one process. Raises Refused for a URL of another kind, and for files that are no certificates.
 
     Processes that share an embedded log each get their own `EmbeddedTransport` over one `make_log`.
     """
@@ -57,5 +64,10 @@ def make_transport(
         message = f"{url!r} names no Kafka: {_WAYS}, with nothing but ?replication=N behind it"
         raise Refused(message)
     return KafkaTransport(
-        servers, clock=clock, ids=ids, replication=int(replication), graceful_timeout_s=graceful_timeout_s
+        servers,
+        clock=clock,
+        ids=ids,
+        replication=int(replication),
+        graceful_timeout_s=graceful_timeout_s,
+        access=access,
     )

@@ -9,7 +9,7 @@ passes means "unknown".
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -17,12 +17,20 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
 
 from evenflow.core.errors import Refused, Unavailable
 from evenflow.events.streams import LETTER_BYTES_MAX
 from evenflow.platform.broker.seam import OrderedKafkaBroker, broker_settings, require_pinned_version
 from evenflow.platform.broker.settings_of_topics import refuse_other_settings
+from evenflow.platform.security.access import Access
+from evenflow.platform.security.kafka_login import broker_security, client_security, heard, why_not
 
 if TYPE_CHECKING:
     from faststream.kafka import KafkaBroker
@@ -43,7 +51,10 @@ TRANSACTIONAL_BACKOFF_MS = 5
 
 
 class KafkaTransport:
-    """The clients of one process on one Kafka cluster. `servers` is host:port[,host:port…]."""
+    """The clients of one process on one Kafka cluster. `servers` is host:port[,host:port…].
+
+    A user logs in by SCRAM-SHA-512, over TLS where `access` says so. Raises what `Access.context` raises.
+    """
 
     def __init__(
         self,
@@ -53,7 +64,7 @@ class KafkaTransport:
         ids: Ids,
         replication: int = 1,
         graceful_timeout_s: float = 10.0,
-        security: Mapping[str, Any] | None = None,
+        access: Access | None = None,
     ) -> None:
         require_pinned_version()
         self._servers = servers
@@ -61,7 +72,8 @@ class KafkaTransport:
         self._ids = ids
         self._replication = replication
         self._graceful_timeout_s = graceful_timeout_s
-        self._security = dict(security or {})
+        self._access = access or Access("log")
+        self._tls = self._access.context()
 
     def _common(self, client_id: str) -> dict[str, Any]:
         return {
@@ -69,7 +81,7 @@ class KafkaTransport:
             "client_id": client_id,
             "request_timeout_ms": REQUEST_TIMEOUT_MS,
             "metadata_max_age_ms": METADATA_AGE_MS,
-            **self._security,
+            **client_security(self._access, self._tls),
         }
 
     def broker(self, *, client_id: str, middlewares: Sequence[type[BaseMiddleware]] = ()) -> KafkaBroker:
@@ -81,6 +93,7 @@ class KafkaTransport:
             max_batch_size=BATCH_BYTES_MAX,
             enable_idempotence=True,
             acks="all",
+            security=broker_security(self._access, self._tls),
             **broker_settings(
                 client_id=client_id,
                 middlewares=middlewares,
@@ -162,15 +175,12 @@ class KafkaTransport:
 
     async def _admin(self) -> AIOKafkaAdminClient:
         admin = AIOKafkaAdminClient(**self._common("evenflow-provision"))
-        try:
-            await admin.start()
-        except KafkaError as error:
-            await admin.close()
-            message = (
-                f"no Kafka at {self._servers}: {error}. Nobody listens there, or user, password or certificate are "
-                "wrong (the client's log says which)"
-            )
-            raise Unavailable(message) from error
+        with heard() as said:
+            try:
+                await admin.start()
+            except KafkaError as error:
+                await admin.close()
+                raise Unavailable(f"no Kafka at {self._servers}: {why_not(said, self._access)}") from error
         return admin
 
     async def _create(self, admin: AIOKafkaAdminClient, missing: Sequence[TopicSettings]) -> None:
@@ -184,6 +194,12 @@ class KafkaTransport:
             if not entry["error_code"]:
                 continue
             kind = for_code(entry["error_code"])
+            if kind is TopicAuthorizationFailedError:
+                message = (
+                    f"topic {entry['topic']} is missing and {self._access.user or 'nobody'} may not create topics: an "
+                    "administrator runs evenflow acls apply, which creates them; this goes on then"
+                )
+                raise Unavailable(message, topic=entry["topic"])
             if kind is not TopicAlreadyExistsError:
                 message = f"topic {entry['topic']} was not created: {kind.__name__} {entry.get('error_message') or ''}"
                 raise Refused(message.strip(), topic=entry["topic"])

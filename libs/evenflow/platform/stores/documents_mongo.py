@@ -18,6 +18,7 @@ from pymongo.errors import BulkWriteError, DocumentTooLarge, DuplicateKeyError, 
 from pymongo.write_concern import WriteConcern
 
 from evenflow.core.errors import Conflict, Refused, Unavailable
+from evenflow.platform.security.access import Access
 from evenflow.platform.stores import limits
 from evenflow.platform.stores.pages import Page
 from evenflow.platform.stores.ports import Document, Stored
@@ -133,7 +134,18 @@ class MongoDocuments:
         raise Unavailable(f"{id_}: lost {UPSERT_TRIES} races for its first write", id=id_)
 
 
-def open_mongo(url: str) -> MongoDocuments:
+def _login(access: Access | None) -> dict[str, Any]:
+    """What the driver logs in with; users are in the database `admin` unless the URL's authSource says otherwise."""
+    settings: dict[str, Any] = {}
+    if access is not None and access.user:
+        settings |= {"username": access.user, "password": access.password.get_secret_value()}
+    if access is not None and access.over_tls:
+        access.context()  # says what is wrong with a file
+        settings |= {"tls": True} | ({} if access.ca_file is None else {"tlsCAFile": str(access.ca_file)})
+    return settings
+
+
+def open_mongo(url: str, access: Access | None = None) -> MongoDocuments:
     """Documents on a server or replica set; the database is the URL's, or `evenflow`. Every wait is bounded."""
     client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(
         url,
@@ -145,6 +157,7 @@ def open_mongo(url: str) -> MongoDocuments:
         retryWrites=True,
         retryReads=True,
         appname="evenflow",
+        **_login(access),
     )
     return MongoDocuments(client, client.get_default_database(DATABASE).name)
 

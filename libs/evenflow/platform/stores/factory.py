@@ -10,11 +10,13 @@ scheme and never the URL, which may hold a password.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from evenflow.core.errors import FieldRefused
+from evenflow.platform.security.access import Access
 from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
 
 
@@ -37,12 +39,17 @@ class Stores:
                 await self.objects.close()
 
 
-def open_stores(*, documents: str, live: str, objects: str) -> Stores:
-    """Open all three; raises FieldRefused naming the field whose URL is wrong."""
-    return Stores(open_documents(documents), open_live(live), open_objects(objects))
+def open_stores(*, documents: str, live: str, objects: str, access: Mapping[str, Access] | None = None) -> Stores:
+    """Open all three; raises FieldRefused naming the field whose URL is wrong. `access` is by field."""
+    keys = access or {}
+    return Stores(
+        open_documents(documents, keys.get("documents")),
+        open_live(live, keys.get("live")),
+        open_objects(objects),
+    )
 
 
-def open_documents(url: str) -> Documents:
+def open_documents(url: str, access: Access | None = None) -> Documents:
     """Documents by URL; see the module."""
     scheme, rest = _split(url, "documents")
     if scheme == "memory":
@@ -56,11 +63,11 @@ def open_documents(url: str) -> Documents:
     if scheme in ("mongodb", "mongodb+srv"):
         from evenflow.platform.stores.documents_mongo import open_mongo
 
-        return open_mongo(url)
+        return open_mongo(url, access)
     raise _unknown("documents", scheme, "sqlite:///dir/file, sqlite::memory:, mongodb://host or memory:")
 
 
-def open_live(url: str) -> LiveLoad:
+def open_live(url: str, access: Access | None = None) -> LiveLoad:
     """Live load by URL; see the module."""
     scheme, _ = _split(url, "live")
     if scheme == "memory":
@@ -76,11 +83,11 @@ def open_live(url: str) -> LiveLoad:
     if scheme in ("redis", "rediss"):
         from evenflow.platform.stores.live_redis import open_redis
 
-        return open_redis(url)
+        return open_redis(url, access)
     if scheme in ("redis+cluster", "rediss+cluster"):
         from evenflow.platform.stores.live_redis import open_redis_cluster
 
-        return open_redis_cluster(url)
+        return open_redis_cluster(url, access)
     raise _unknown("live", scheme, "fake:, redis://host, redis+cluster://host:port,host:port or memory:")
 
 

@@ -7,6 +7,7 @@ argument and readers judge age by it. Only commands of Redis 7.0 are used.
 from __future__ import annotations
 
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import RedisClusterException, RedisError
 
 from evenflow.core.errors import FieldRefused, Unavailable
+from evenflow.platform.security.access import Access
 from evenflow.platform.stores import limits
 
 CONNECT_S: Final = 2.0
@@ -92,6 +94,21 @@ class RedisLiveLoad:
         await self._client.aclose()
 
 
+def _login(url: str, access: Access | None) -> dict[str, Any]:
+    """What the client logs in with; a server's certificate must be of a believed CA and name the server."""
+    settings: dict[str, Any] = {}
+    if access is not None and access.user:
+        settings |= {"username": access.user, "password": access.password.get_secret_value()}
+    if url.startswith("rediss"):
+        settings |= {"ssl_cert_reqs": "required", "ssl_check_hostname": True, "ssl_min_version": ssl.TLSVersion.TLSv1_2}
+        if access is not None and access.ca_file is not None:
+            access.context()  # says what is wrong with the file
+            settings["ssl_ca_certs"] = str(access.ca_file)
+    elif access is not None and access.over_tls:
+        raise FieldRefused("live", "must begin with rediss, since live_ca_file asks for TLS")
+    return settings
+
+
 def _bounds() -> dict[str, Any]:
     """Bounds of every wait: the library's own defaults retry for most of a minute."""
     return {
@@ -103,17 +120,14 @@ def _bounds() -> dict[str, Any]:
     }
 
 
-def open_redis(url: str) -> RedisLiveLoad:
+def open_redis(url: str, access: Access | None = None) -> RedisLiveLoad:
     """Live load on a server."""
-    client = Redis.from_url(
-        url,
-        **_bounds(),
-    )
+    client = Redis.from_url(url, **_login(url, access), **_bounds())
     return RedisLiveLoad(client)
 
 
-def open_redis_cluster(url: str) -> RedisLiveLoad:
-    """Live load on a Redis Cluster, found through any node of redis+cluster://[user:password@]host:port[,host:port…].
+def open_redis_cluster(url: str, access: Access | None = None) -> RedisLiveLoad:
+    """Live load on a Redis Cluster, found through any node of redis+cluster://host:port[,host:port…].
 
     Raises FieldRefused when a node is no host:port.
     """
@@ -125,6 +139,7 @@ def open_redis_cluster(url: str) -> RedisLiveLoad:
     client = RedisCluster.from_url(
         f"{scheme.removesuffix('+cluster')}://{credentials}{at}{host}:{port}{slash}{tail}",
         startup_nodes=[ClusterNode(host, port) for host, port in places],
+        **_login(url, access),
         **_bounds(),
     )
     return RedisLiveLoad(client)

@@ -1,0 +1,151 @@
+"""How a process logs in to a server: who it is, whom it believes, and where it may speak in the clear.
+
+An `Access` belongs to one server. Passwords come as secrets; certificates are named by their files. TLS is 1.2 or
+newer, and the server's name must stand in its certificate.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import SecretStr
+
+from evenflow.core.errors import FieldRefused, Unavailable
+
+NOBODY: Final = SecretStr("")
+#: Schemes that reach a server, and whether they say TLS by themselves.
+_SAYS_TLS: Final = {
+    "kafka": False,
+    "redis": False,
+    "redis+cluster": False,
+    "rediss": True,
+    "rediss+cluster": True,
+    "mongodb": False,
+    "mongodb+srv": True,
+}
+_PASSWORD: Final = re.compile(r"://[^/@]*:[^/@]*@")
+_SECRET_OPTIONS: Final = re.compile(r"secret|password|token|access_key", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Credentials for one server; nothing given = nobody, in the clear unless the URL itself says TLS.
+
+    `ca_file` holds the certificates (PEM) that are believed; None = the system's. A certificate and its key log in
+    where the server asks for one. `field` is the setting of the server's URL, for messages: log, documents and so on.
+    """
+
+    field: str
+    user: str = ""
+    password: SecretStr = NOBODY
+    tls: bool = False
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+
+    @property
+    def over_tls(self) -> bool:
+        """Whether these credentials ask for TLS; a file of certificates does."""
+        return self.tls or self.ca_file is not None or self.certificate_file is not None
+
+    def context(self) -> ssl.SSLContext | None:
+        """What TLS is spoken with; None in the clear.
+
+        Raises FieldRefused for a file that holds no certificate, Unavailable for one that can't be read.
+        """
+        if not self.over_tls:
+            return None
+        context = ssl.create_default_context()
+        if self.ca_file is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # believes the named ones alone
+            self._load(f"{self.field}_ca_file", self.ca_file, context)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if self.certificate_file is not None:
+            self._load(f"{self.field}_certificate_file", self.certificate_file, context)
+        return context
+
+    def _load(self, name: str, path: Path, context: ssl.SSLContext) -> None:
+        try:
+            if name.endswith("ca_file"):
+                context.load_verify_locations(path)
+            else:
+                context.load_cert_chain(path, self.key_file)
+        except ssl.SSLError as error:
+            raise FieldRefused(name, f"{path} is not what it should be, PEM: {error.reason}") from error
+        except OSError as error:
+            raise Unavailable(f"{name}: {path} can't be read: {error.strerror}") from error
+
+    def check(self) -> None:
+        """Raises FieldRefused for halves: a password without a user, a key without its certificate."""
+        user, password = f"{self.field}_user", f"{self.field}_password"
+        if bool(self.user) != bool(self.password.get_secret_value()):
+            missing, given = (password, user) if self.user else (user, password)
+            raise FieldRefused(missing, f"is missing, though {given} is given")
+        if self.key_file is not None and self.certificate_file is None:
+            raise FieldRefused(f"{self.field}_certificate_file", f"is missing, though {self.field}_key_file is given")
+
+
+def check_door(url: str, access: Access, *, plaintext_beyond_loopback: bool) -> None:
+    """Raises FieldRefused for a URL that holds a secret, and for one that leaves this machine without TLS."""
+    field = access.field
+    if _PASSWORD.search(url):
+        raise FieldRefused(
+            field, f"may not hold a password: set {field}_user and {field}_password (or {field}_password_file)"
+        )
+    query = parse_qsl(url.partition("?")[2])
+    for name, _ in query:
+        if _SECRET_OPTIONS.search(name):
+            raise FieldRefused(field, f"may not hold {name}: keys of an object store come from the environment")
+    access.check()
+    beyond = [host for host in clear_hosts(url, access) if not _is_loopback(host)]
+    if beyond and not plaintext_beyond_loopback:
+        raise FieldRefused(
+            field,
+            f"would go to {beyond[0][:255]} in the clear, which is for loopback only: {_way_to_tls(url, field)}, or "
+            "set plaintext_beyond_loopback where the network itself is trusted",
+        )
+
+
+def _way_to_tls(url: str, field: str) -> str:
+    scheme = url.partition(":")[0]
+    if scheme == "s3":
+        return "write https:// in its endpoint"
+    if scheme.startswith("redis"):
+        return f"write rediss in the place of redis, and {field}_ca_file for a CA of your own"
+    return f"set {field}_tls" if scheme == "kafka" else f"set {field}_ca_file, or tls=true in the URL"
+
+
+def clear_hosts(url: str, access: Access) -> list[str]:
+    """Hosts that the URL reaches without TLS; none when it stays in the process or speaks TLS."""
+    scheme, _, rest = url.partition("://")
+    options = {name.lower(): value for name, value in parse_qsl(rest.partition("?")[2])}
+    if scheme == "s3":
+        endpoint = options.get("endpoint", "")
+        return [urlsplit(endpoint).hostname or ""] if endpoint.startswith("http://") else []
+    if scheme not in _SAYS_TLS or _SAYS_TLS[scheme] or access.over_tls:
+        return []
+    if scheme == "mongodb" and "true" in (options.get("tls"), options.get("ssl")):
+        return []
+    places = re.split(r"[/?]", rest, maxsplit=1)[0].rpartition("@")[2]
+    return [_host(place) for place in places.split(",")]
+
+
+def _host(place: str) -> str:
+    if place.startswith("["):
+        return place[1:].partition("]")[0]
+    return place.partition(":")[0]
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
