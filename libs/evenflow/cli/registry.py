@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import typer
 
-from evenflow.cli.commands import documents, letters, nodes, scenario, schemas, simulate
+from evenflow.cli.commands import acls, documents, letters, nodes, scenario, schemas, simulate
 from evenflow.cli.commands.agent import agent
 from evenflow.cli.commands.bench import bench
 from evenflow.cli.commands.cancel import cancel
@@ -55,4 +55,5 @@ GROUPS: Final[dict[str, typer.Typer]] = {
     "scenario": scenario.app,
     "simulate": simulate.app,
     "schemas": schemas.app,
+    "acls": acls.app,
 }

@@ -125,7 +125,8 @@ ROUNDS = Stream(
     "evenflow.rounds.v1", "pool", ("placement",), ("console",), ("round.completed",), archive=True,
 )  # fmt: skip
 ALERTS = Stream(
-    "evenflow.alerts.v1", "name/subject", ("any",), ("inventory", "console"),
+    "evenflow.alerts.v1", "name/subject", ("inventory", "placement", "link-probe", "checkpoint", "gateway"),
+    ("inventory", "console"),
     ("alert.raised", "alert.cleared", "alert.acknowledged"), retention_ms=30 * DAY_MS,
 )  # fmt: skip
 AUDIT = Stream(

@@ -30,6 +30,8 @@ from evenflow.events.streams import LETTER_BYTES_MAX
 from evenflow.platform.broker.seam import OrderedKafkaBroker, broker_settings, require_pinned_version
 from evenflow.platform.broker.settings_of_topics import refuse_other_settings
 from evenflow.platform.security.access import Access
+from evenflow.platform.security.acls import Applied
+from evenflow.platform.security.acls import apply as apply_acls
 from evenflow.platform.security.kafka_login import broker_security, client_security, heard, why_not
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from evenflow.platform.broker.ports import Consumer, Isolation, Producer, TopicSettings
     from evenflow.platform.clock import Clock, Ids
+    from evenflow.platform.security.permissions import Permission
 
 REQUEST_TIMEOUT_MS = 8_000
 METADATA_AGE_MS = 5_000
@@ -237,6 +240,14 @@ class KafkaTransport:
                 configs[name] = {entry[0]: entry[1] for entry in entries}
         for settings in topics:
             refuse_other_settings(settings, partitions[settings.name], configs[settings.name])
+
+    async def permit(self, wanted: Sequence[Permission]) -> Applied:
+        """Add the permissions that are missing; raises what `acls.apply` raises."""
+        admin = await self._admin()
+        try:
+            return await apply_acls(admin, wanted)
+        finally:
+            await admin.close()
 
     async def lag(self, group_id: str) -> dict[TopicPartition, int]:
         """Records between the group's committed offsets and the last stable offset, by partition."""
