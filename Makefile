@@ -35,7 +35,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fmt lint types contracts schemas schemas-check tidy check test coverage integration contract-diff \
-	docs simulation explore mutants mutants-known fuzz soak faults takeover zombie upgrade rebuild-archive e2e bench determinism kills rebuild \
+	docs simulation explore mutants mutants-known fuzz soak faults takeover zombie acl-matrix upgrade rebuild-archive e2e bench determinism kills rebuild \
 	up down servers alerts lock clean
 
 help: ## List the targets
@@ -147,6 +147,9 @@ rebuild-archive: $(STAMP) ## Let the ledger expire from a real Kafka, lose every
 
 zombie: $(STAMP) ## Let a leader stand still in the middle of a round on a real log, until another leads, and go on
 	@$(BIN)/python -m evenflow.testkit.processes zombie
+
+acl-matrix: $(STAMP) ## Try every user on every topic of a Kafka with users, TLS and the registry's permissions: the broker must refuse the rest
+	@$(BIN)/python -m evenflow.testkit.locked
 
 determinism: $(STAMP) ## Every scenario and the demo twice, in unlike surroundings: the logs must be equal
 	.ci/determinism $(BIN)/evenflow

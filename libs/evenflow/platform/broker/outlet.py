@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
     InvalidTimestampError,
     KafkaError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     OutOfOrderSequenceNumber,
+    TopicAuthorizationFailedError,
 )
 
 from evenflow.core.errors import Ended, Unavailable
@@ -29,6 +31,17 @@ BACKLOG_EXIT: Final = 7
 
 #: What the log will never take, whoever asks and whenever: the record itself is wrong.
 _OF_THE_RECORD: Final = (MessageSizeTooLargeError, InvalidTimestampError)
+#: A missing permission is a fault of the surroundings: no record is to blame, and an administrator mends it meanwhile.
+_PERMISSIONS: Final = (TopicAuthorizationFailedError, ClusterAuthorizationFailedError)
+
+
+def _refused_writer(error: BaseException, records: Sequence[Encoded]) -> Unavailable:
+    """What to say when the log lets nobody of this name write there."""
+    names = ", ".join(sorted({record.topic for record in records}))
+    return Unavailable(
+        f"the log does not let this user write ({error}; to be written: {names[:300]}): evenflow acls says who may, an "
+        "administrator adds it with evenflow acls apply; this goes on then"
+    )
 
 
 class Outlet:
@@ -109,8 +122,10 @@ class Outlet:
             async with asyncio.timeout(PUBLISH_TIMEOUT_S):
                 await send_all(self._producer, records)
         except (TimeoutError, KafkaError) as error:
-            if isinstance(error, (*_OF_THE_RECORD, OutOfOrderSequenceNumber)):
+            if isinstance(error, (*_OF_THE_RECORD, *_PERMISSIONS, OutOfOrderSequenceNumber)):
                 await self._begin_anew()
+            if isinstance(error, _PERMISSIONS):
+                raise _refused_writer(error, records) from error
             if isinstance(error, OutOfOrderSequenceNumber):
                 raise Unavailable(f"the log refused an earlier record than these {len(records)}") from error
             if isinstance(error, KafkaError) and not (error.retriable or isinstance(error, KafkaTimeoutError)):

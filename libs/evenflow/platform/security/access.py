@@ -121,6 +121,22 @@ def _way_to_tls(url: str, field: str) -> str:
     return f"set {field}_tls" if scheme == "kafka" else f"set {field}_ca_file, or tls=true in the URL"
 
 
+def tls_reason(text: str, field: str) -> str | None:
+    """What is wrong with a certificate or with speaking TLS at all, and what to do, from a client's error; or None."""
+    for sign, reason in (
+        ("certificate has expired", "its certificate has expired: give it a new one; this goes on then"),
+        ("not yet valid", "its certificate is not valid yet: compare the clocks of both machines"),
+        ("IP address mismatch", "its certificate names another address: use one of those in its subjectAltName"),
+        ("Hostname mismatch", "its certificate names another host: use one of those in its subjectAltName"),
+        ("CERTIFICATE_VERIFY_FAILED", f"its certificate is of an unknown CA: name that in {field}_ca_file"),
+        ("CERTIFICATE_REQUIRED", f"it asks for a certificate: set {field}_certificate_file and {field}_key_file"),
+        ("WRONG_VERSION_NUMBER", "it does not speak TLS on this port: use its TLS port, or log in without TLS"),
+    ):
+        if sign in text:
+            return reason
+    return None
+
+
 def clear_hosts(url: str, access: Access) -> list[str]:
     """Hosts that the URL reaches without TLS; none when it stays in the process or speaks TLS."""
     scheme, _, rest = url.partition("://")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from faststream.security import BaseSecurity, SASLScram512
 
+from evenflow.platform.security.access import Access, tls_reason
+
 if TYPE_CHECKING:
     import ssl
-
-    from evenflow.platform.security.access import Access
 
 MECHANISM: Final = "SCRAM-SHA-512"
 LINES_MAX: Final = 20
@@ -78,17 +78,12 @@ def why_not(said: Sequence[str], access: Access) -> str:
             f"it refuses {access.user}: set {field}_user and {field}_password to a user it has",
         ),
         ("UnsupportedSaslMechanism", f"it offers no {MECHANISM}: enable it in sasl.enabled.mechanisms"),
-        ("certificate has expired", "its certificate has expired: give it a new one; this goes on then"),
-        ("not yet valid", "its certificate is not valid yet: compare the clocks of both machines"),
-        ("IP address mismatch", "its certificate names another address: use one of those in its subjectAltName"),
-        ("Hostname mismatch", "its certificate names another host: use one of those in its subjectAltName"),
-        ("CERTIFICATE_VERIFY_FAILED", f"its certificate is of an unknown CA: name that in {field}_ca_file"),
-        ("CERTIFICATE_REQUIRED", f"it asks for a certificate: set {field}_certificate_file and {field}_key_file"),
-        ("WRONG_VERSION_NUMBER", f"it does not speak TLS on this port: use its TLS port, or unset {field}_tls"),
         ("Connect call failed", "nobody listens there"),
     ):
         if sign in text:
             return reason
+    if (reason_of_tls := tls_reason(text, field)) is not None:
+        return reason_of_tls
     hint = "" if access.over_tls else f"; if that port speaks TLS, set {field}_tls"
     hint += "" if access.user else f"; if it asks for a user, set {field}_user and {field}_password"
     return f"the client says: {text[:REASON_CHARACTERS_MAX] or 'nothing'}{hint}"

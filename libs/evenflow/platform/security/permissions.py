@@ -2,8 +2,8 @@
 
 One user for each service (`evenflow-placement` and so on), one for whoever submits by the log (`evenflow-producers`),
 for those who read decisions (`evenflow-subscribers`) and charges (`evenflow-dashboards`), and one who creates topics
-and writes this list (`evenflow-admin`). What agents say is written by the gateway; by `evenflow-agents` too where agents
-stand on the log themselves. What is not listed is refused.
+and writes this list (`evenflow-admin`). What agents say is written by the gateway; by `evenflow-agents` too where
+agents stand on the log themselves. What is not listed is refused.
 """
 
 from __future__ import annotations

@@ -14,11 +14,18 @@ from typing import Any, Final
 from bson.errors import InvalidDocument
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import ReturnDocument, UpdateOne
-from pymongo.errors import BulkWriteError, DocumentTooLarge, DuplicateKeyError, OperationFailure, PyMongoError
+from pymongo.errors import (
+    BulkWriteError,
+    DocumentTooLarge,
+    DuplicateKeyError,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
 from pymongo.write_concern import WriteConcern
 
 from evenflow.core.errors import Conflict, Refused, Unavailable
-from evenflow.platform.security.access import Access
+from evenflow.platform.security.access import Access, tls_reason
 from evenflow.platform.stores import limits
 from evenflow.platform.stores.pages import Page
 from evenflow.platform.stores.ports import Document, Stored
@@ -32,6 +39,9 @@ UPSERT_TRIES: Final = 3
 
 #: Codes by which the server says that the document itself is wrong; every other failure may pass.
 _DOCUMENT_CODES: Final = frozenset({2, 9, 14, 52, 57, 121, 10334, 17280})
+
+#: Codes by which the server says that it does not know us, or that we may not.
+_LOGIN_CODES: Final = frozenset({13, 18, 8000})
 
 
 class MongoDocuments:
@@ -134,11 +144,12 @@ class MongoDocuments:
         raise Unavailable(f"{id_}: lost {UPSERT_TRIES} races for its first write", id=id_)
 
 
-def _login(access: Access | None) -> dict[str, Any]:
+def _login(url: str, access: Access | None) -> dict[str, Any]:
     """What the driver logs in with; users are in the database `admin` unless the URL's authSource says otherwise."""
     settings: dict[str, Any] = {}
     if access is not None and access.user:
         settings |= {"username": access.user, "password": access.password.get_secret_value()}
+        settings |= {} if "authsource=" in url.lower() else {"authSource": "admin"}
     if access is not None and access.over_tls:
         access.context()  # says what is wrong with a file
         settings |= {"tls": True} | ({} if access.ca_file is None else {"tlsCAFile": str(access.ca_file)})
@@ -157,7 +168,7 @@ def open_mongo(url: str, access: Access | None = None) -> MongoDocuments:
         retryWrites=True,
         retryReads=True,
         appname="evenflow",
-        **_login(access),
+        **_login(url, access),
     )
     return MongoDocuments(client, client.get_default_database(DATABASE).name)
 
@@ -189,6 +200,17 @@ def store_errors() -> Iterator[None]:
         codes = _codes(error)
         if codes and all(code in _DOCUMENT_CODES for code in codes):
             raise Refused(f"document store refuses the document: {str(error)[:200]}") from error
-        raise Unavailable(f"document store: {type(error).__name__}: {str(error)[:200]}") from error
+        raise Unavailable(f"document store: {_reason(error, codes)}") from error
     except PyMongoError as error:
-        raise Unavailable(f"document store: {type(error).__name__}: {str(error)[:200]}") from error
+        raise Unavailable(f"document store: {_reason(error, [])}") from error
+
+
+def _reason(error: PyMongoError, codes: list[int]) -> str:
+    """What is wrong and what to do, as far as the server or the driver says."""
+    text = str(error).partition(", full error")[0]
+    if any(code in _LOGIN_CODES for code in codes):
+        return f"it refuses this user ({text[:100]}): set documents_user and documents_password to one with readWrite"
+    if (reason := tls_reason(text, "documents")) is not None:
+        return reason
+    hint = "; if it speaks TLS, set documents_ca_file" if isinstance(error, ServerSelectionTimeoutError) else ""
+    return f"{type(error).__name__}: {text[:200]}{hint}"

@@ -15,10 +15,12 @@ from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
-from redis.exceptions import RedisClusterException, RedisError
+from redis.exceptions import AuthenticationError, NoPermissionError, RedisClusterException, RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from evenflow.core.errors import FieldRefused, Unavailable
-from evenflow.platform.security.access import Access
+from evenflow.platform.security.access import Access, tls_reason
 from evenflow.platform.stores import limits
 
 CONNECT_S: Final = 2.0
@@ -162,4 +164,22 @@ async def _errors() -> AsyncIterator[None]:
     try:
         yield
     except (RedisError, RedisClusterException, OSError) as error:
-        raise Unavailable(f"live load store: {type(error).__name__}: {str(error)[:200]}") from error
+        raise Unavailable(f"live load store: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """What is wrong and what to do, as far as the server or the connection says."""
+    text = str(error)
+    if isinstance(error, NoPermissionError) or "NOPERM" in text:
+        return f"this user may not do this on live load: {text[:200]}; docs/security.md has the users of Redis"
+    if isinstance(error, AuthenticationError) or "NOAUTH" in text:
+        return f"it refuses this user ({text[:100]}): set live_user and live_password"
+    if "WRONGTYPE" in text:
+        return (
+            "a key that begins with evenflow:load is another's and was left alone: name a database of our own in "
+            "redis://host:port/NUMBER, or remove that key"
+        )
+    reason = tls_reason(text, "live")
+    if reason is None and isinstance(error, RedisConnectionError | RedisTimeoutError) and "refused" not in text:
+        reason = f"{type(error).__name__}: {text[:200]}; if it speaks TLS, write rediss in the place of redis"
+    return reason or f"{type(error).__name__}: {text[:200]}"

@@ -45,14 +45,23 @@ CACHE_VARIABLE: Final = "EVENFLOW_SERVERS_CACHE"
 class LocalServers:
     """A set of servers under one folder. `tied` processes end with the one that starts them."""
 
-    def __init__(self, root: Path, folder: Path, clock: Clock, say: Say, *, tied: bool) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        clock: Clock,
+        say: Say,
+        *,
+        tied: bool,
+        made_of: Sequence[type[Server]] = SERVERS,
+    ) -> None:
         """Take the top of the source tree and a folder; nothing is started or written yet."""
         self.folder = folder.resolve()
         self._clock = clock
         self._say = say
         self._tied = tied
         cache = cache_folder(root)
-        self.servers = {made.kind: made(root.resolve(), cache, self.folder / made.kind) for made in SERVERS}
+        self.servers = {made.kind: made(root.resolve(), cache, self.folder / made.kind) for made in made_of}
         #: By kind, or kind/number where a server has several nodes.
         self.running: dict[str, Running] = {}
 

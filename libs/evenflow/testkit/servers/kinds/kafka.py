@@ -98,6 +98,14 @@ class Kafka(Server):
         for node in range(self.node_count):
             self._prepare(node)
 
+    def settings(self, template: str, **values: object) -> str:
+        """A broker's properties."""
+        return template.format(**values)
+
+    def format_options(self) -> list[str]:
+        """What else the storage is made with."""
+        return []
+
     def command(self, node: int = 0) -> list[str]:
         """One broker."""
         return [*self._java(), "kafka.Kafka", str(self._settings(node))]
@@ -132,7 +140,8 @@ class Kafka(Server):
         data = self.folder / ("data" if self.node_count == 1 else f"data-{node}")
         voters = (f"{number + 1}@{LOOPBACK}:{self._port(1, number)}" for number in range(self.node_count))
         relay, behind = self.relay(node)
-        settings = SETTINGS.format(
+        settings = self.settings(
+            SETTINGS,
             node=node + 1,
             voters=",".join(voters),
             host=LOOPBACK,
@@ -144,12 +153,13 @@ class Kafka(Server):
             copies=self.node_count,
             in_sync=self.in_sync,
         )
+        self._settings(node).touch(mode=0o600)
         self._settings(node).write_text(settings, encoding="utf-8")
         if (data / "meta.properties").exists():
             return
         # 22 characters of base64url are a valid cluster id; one that begins with a dash would be taken for an option.
         cluster = hashlib.sha256(str(self.folder).encode()).hexdigest()[:21] + "A"
-        format_ = ("format", "--cluster-id", cluster, "--config", str(self._settings(node)))
+        format_ = ("format", "--cluster-id", cluster, "--config", str(self._settings(node)), *self.format_options())
         run([*self._java(), "kafka.tools.StorageTool", *format_], self.log(node), folder=self.folder)
 
     def _settings(self, node: int) -> Path:
