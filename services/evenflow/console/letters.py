@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from aiokafka.errors import TopicAuthorizationFailedError
+
 from evenflow.console.log_reader import LogReader
 from evenflow.console.problems import Problem, absent
 from evenflow.console.service import Console
+from evenflow.core.errors import Unavailable
 from evenflow.events.streams import BY_NAME, STREAMS, dead_letters_of
 from evenflow.platform.broker import dead_letters as parking
 from evenflow.platform.broker.codec import Encoded
@@ -151,7 +154,17 @@ class Letters:
         again = Encoded(
             letter.topic, letter.key, letter.value, _sendable([*headers, (RETRY_OF, letter.origin.encode())])
         )
-        await self._outlet.send([again])
+        try:
+            await self._outlet.send([again])
+        except Unavailable as error:
+            if not isinstance(error.__cause__, TopicAuthorizationFailedError):
+                raise
+            raise Problem(
+                403,
+                "not-permitted",
+                f"the log does not let the console write to {letter.topic}",
+                way_out="Permit it for the time of the retry (docs/security.md), or send it again from its source.",
+            ) from error
         await self._closed(letter, "retry", who)
 
     async def drop(self, letter: Letter, *, reason: str, who: str) -> None:

@@ -13,9 +13,11 @@ from tests.integration.security.conftest import CLOCK, USER
 
 from evenflow.core.errors import FieldRefused, Unavailable
 from evenflow.platform.security.access import Access
-from evenflow.platform.stores.factory import open_documents, open_live
+from evenflow.platform.stores.factory import open_documents, open_live, open_objects
 from evenflow.testkit.locked.authority import Authority
 from evenflow.testkit.locked.servers import LockedDocuments, LockedRedis
+from evenflow.testkit.servers.kinds.objects import ObjectServer
+from evenflow.testkit.servers.local import LocalServers
 
 pytestmark = pytest.mark.servers
 
@@ -96,6 +98,42 @@ async def test_a_wrong_way_to_the_documents_ends_in_one_line(documents: LockedDo
     assert "unknown CA: name that in documents_ca_file" in said
     said = await refusal_of_documents(url, replace(right, ca_file=None))
     assert "if it speaks TLS, set documents_ca_file" in said
+
+
+class ReadOnlyObjects(ObjectServer):
+    """The object server as an operator who only reads would see it, until it is opened."""
+
+    closed = True
+
+    def command(self, node: int = 0) -> list[str]:
+        """With its own option for it."""
+        program, *rest = super().command(node)
+        return [program, *(["--readonly"] if self.closed else []), *rest]
+
+
+async def test_an_object_store_that_may_only_be_read_is_named_and_waited_for(
+    tmp_path: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves one line that says what to do, that what was there stays, and that it goes on once it may be written."""
+    servers = LocalServers(pytestconfig.rootpath, tmp_path, CLOCK, print, tied=True, made_of=(ReadOnlyObjects,))
+    await servers.start(["objects"])
+    store = servers.servers["objects"]
+    assert isinstance(store, ReadOnlyObjects)
+    for name, value in store.keys().items():
+        monkeypatch.setenv(name, value)
+    objects = open_objects(store.url())
+    try:
+        with pytest.raises(Unavailable, match="it may only be read, or not even that: give our keys leave to write"):
+            await objects.put("a", b"new", create=True)
+        assert await objects.paths("") == []
+        store.closed = False
+        await servers.kill("objects")
+        await servers.restart("objects")
+        await objects.put("a", b"new", create=True)
+        assert await objects.get("a") == b"new"
+    finally:
+        await objects.close()
+        await servers.stop()
 
 
 async def test_an_expired_certificate_is_named_by_both(tmp_path: Path) -> None:

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError, InvalidPathError, NotSupportedError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    InvalidPathError,
+    NotSupportedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import LocalStore, S3Store
 
 from evenflow.core.errors import Conflict, Refused, Unavailable
@@ -109,6 +116,12 @@ def _errors(path: str) -> Iterator[None]:
         raise Conflict(f"{path} exists", path=path) from error
     except (InvalidPathError, NotSupportedError) as error:
         raise Refused(f"{path}: {_first_line(error)}", path=path) from error
+    except (PermissionDeniedError, UnauthenticatedError, PermissionError) as error:
+        raise Unavailable(
+            f"object store, {path}: it may only be read, or not even that: give our keys leave to write there; this "
+            f"goes on then ({_first_line(error)})",
+            path=path,
+        ) from error
     except (BaseError, OSError) as error:
         raise Unavailable(f"object store, {path}: {_first_line(error)}", path=path) from error
 
