@@ -92,14 +92,17 @@ def test_the_groups_that_services_form_are_theirs_alone() -> None:
             assert owners == {user_of(name)}, group
 
 
-def test_agents_on_the_log_write_what_they_say_and_read_what_is_asked_of_them() -> None:
+def test_agents_on_the_log_may_do_what_their_own_gateway_does() -> None:
     """Proves what the option adds, and that it adds nothing else."""
     more = set(permissions(agents_on_log=True)) - set(LIST)
-    said = {f"evenflow.{name}.v1" for name in ("runs", "telemetry", "probes", "transfers")}
-    asked = {"evenflow.dispatch.v1", "evenflow.node-requests.v1"}
+    said = {f"evenflow.{name}.v1" for name in ("runs", "telemetry", "probes", "transfers", "alerts")}
+    read = {f"evenflow.{name}.v1" for name in ("dispatch", "node-requests", "nodes")}
     agents = user_of("agents")
-    assert more == {Permission(agents, Resource.TOPIC, name, Operation.WRITE) for name in said} | {
-        Permission(agents, Resource.TOPIC, name, Operation.READ) for name in asked
+    assert more == {
+        *(Permission(agents, Resource.TOPIC, name, Operation.WRITE) for name in said),
+        *(Permission(agents, Resource.TOPIC, name, Operation.READ) for name in read),
+        Permission(agents, Resource.TOPIC, "evenflow.", Operation.DESCRIBE, prefixed=True),
+        Permission(agents, Resource.TOPIC, "evenflow.", Operation.DESCRIBE_CONFIGS, prefixed=True),
     }
 
 

@@ -19,14 +19,14 @@ NAMES: Final = "evenflow-"
 TOPICS: Final = "evenflow."
 ADMIN: Final = "evenflow-admin"
 CONSOLE: Final = "console"
-SERVICES: Final = ("inventory", "placement", "link-probe", "checkpoint", "billing", "gateway", CONSOLE)
+GATEWAY: Final = "gateway"
+#: An agent on the log has a gateway of its own in its process, and so does what the gateway does.
+AGENTS: Final = "agents"
+SERVICES: Final = ("inventory", "placement", "link-probe", "checkpoint", "billing", GATEWAY, CONSOLE)
 #: Readers outside, and the name that their groups begin with.
 OUTSIDE: Final = {"subscribers": "subscribers", "dashboards": "dashboard"}
 #: Streams whose writers decide alone write in transactions under ids that begin so.
 TRANSACTIONS: Final = {"placement": "evenflow.placement.", "billing": "evenflow.billing."}
-AGENTS: Final = "agents"
-#: What an agent on the log reads.
-FOR_AGENTS: Final = ("evenflow.dispatch.v1", "evenflow.node-requests.v1")
 CLUSTER: Final = "kafka-cluster"
 
 
@@ -76,18 +76,14 @@ def user_of(party: str) -> str:
 
 def writers_of(stream: Stream, *, agents_on_log: bool = False) -> list[str]:
     """Parties that write a stream themselves."""
-    found = [party for party in stream.writers if party != AGENTS]
-    if AGENTS in stream.writers:
-        found += ["gateway", *([AGENTS] if agents_on_log else [])]
-    return sorted(set(found))
+    found = {GATEWAY if party == AGENTS else party for party in stream.writers}
+    return sorted(found | ({AGENTS} if agents_on_log and GATEWAY in found else set()))
 
 
 def readers_of(stream: Stream, *, agents_on_log: bool = False) -> list[str]:
     """Parties that read a stream; the console's warden looks at whatever may have to be parked."""
     found = {*stream.readers, *([CONSOLE] if stream.dead_letters else [])}
-    if agents_on_log and stream.name in FOR_AGENTS:
-        found.add(AGENTS)
-    return sorted(found)
+    return sorted(found | ({AGENTS} if agents_on_log and GATEWAY in found else set()))
 
 
 def permissions(streams: Iterable[Stream] = STREAMS, *, agents_on_log: bool = False) -> list[Permission]:
@@ -103,11 +99,12 @@ def permissions(streams: Iterable[Stream] = STREAMS, *, agents_on_log: bool = Fa
             letters = dead_letters_of(stream.name)
             found.add(_topic(CONSOLE, letters, Operation.READ))
             found |= {_topic(party, letters, Operation.WRITE) for party in readers if party in SERVICES}
+    for party in (*SERVICES, *([AGENTS] if agents_on_log else [])):
+        # At its start a process looks whether every topic is there and as it should be.
+        for operation in (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS):
+            found.add(Permission(user_of(party), Resource.TOPIC, TOPICS, operation, prefixed=True))
     for party in SERVICES:
         user = user_of(party)
-        # At its start a service looks whether every topic is there and as it should be.
-        for operation in (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS):
-            found.add(Permission(user, Resource.TOPIC, TOPICS, operation, prefixed=True))
         for group in (f"evenflow.{party}.", f"{party}."):
             found.add(Permission(user, Resource.GROUP, group, Operation.READ, prefixed=True))
     for party, prefix in OUTSIDE.items():
