@@ -23,6 +23,7 @@ from evenflow.platform.broker.codec import Bad, Received, decode
 from evenflow.platform.broker.factory import make_transport
 from evenflow.platform.broker.ports import Consumer, Transport
 from evenflow.platform.clock import RandomIds, SystemClock
+from evenflow.platform.security.access import Access
 
 POLL_MS: Final = 1_000
 BATCH: Final = 500
@@ -32,14 +33,19 @@ Log = str | Transport
 
 
 class Subscription:
-    """A member of a consumer group."""
+    """A member of a consumer group.
 
-    def __init__(self, log: Log, *streams: str, group: str) -> None:
+    `access` logs in, as Access("log", "evenflow-subscribers", SecretStr(…), ca_file=Path("ca.pem")).
+    """
+
+    def __init__(self, log: Log, *streams: str, group: str, access: Access | None = None) -> None:
         self._topics = [topic_named(name) for name in streams]
         if not self._topics:
             raise FieldRefused("streams", "name at least one stream")
         clock = SystemClock()
-        transport = make_transport(log, clock=clock, ids=RandomIds(clock)) if isinstance(log, str) else log
+        transport = (
+            make_transport(log, clock=clock, ids=RandomIds(clock), access=access) if isinstance(log, str) else log
+        )
         self._consumer: Consumer = transport.consumer(*self._topics, client_id=group, group_id=group)
         self.unreadable_count = 0
 

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from aiokafka.errors import GroupAuthorizationFailedError
 from pydantic import SecretStr
 from tests.integration.security.conftest import CLOCK, transport
 
+from evenflow.client.subscribing import Subscription
 from evenflow.core.errors import Unavailable
 from evenflow.events.contracts.console import ChangeRecorded
-from evenflow.events.streams import AUDIT, Stream, topics
+from evenflow.events.streams import ASSIGNMENTS, AUDIT, Stream, topics
 from evenflow.hosting.surroundings import HostSettings, Surroundings
 from evenflow.platform.broker.codec import Fact
 from evenflow.platform.broker.factory import make_transport
@@ -137,6 +139,25 @@ async def test_who_may_not_write_is_told_so_and_loses_nothing(kafka: LockedKafka
     finally:
         await outlet.stop()
         await around.close()
+
+
+async def test_a_subscriber_reads_decisions_and_no_one_elses_stream(kafka: LockedKafka) -> None:
+    """Proves that the client logs in, in a group of its own name, and is refused where it may not read."""
+    writer = transport(kafka, kafka.access(user_of("placement"))).producer(client_id="placement")
+    await writer.start()
+    await writer.send_and_wait(ASSIGNMENTS.name, b"unreadable", key=b"k")
+    await writer.stop()
+    login = kafka.access(user_of("subscribers"))
+    async with Subscription(kafka.url(), "assignments", group="subscribers-test", access=login) as events:
+        waiting = asyncio.create_task(anext(aiter(events)))
+        async with asyncio.timeout(20):
+            while not events.unreadable_count:
+                await asyncio.sleep(0.05)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    with pytest.raises(GroupAuthorizationFailedError):
+        async with Subscription(kafka.url(), "assignments", group="placement.default-lag", access=login):
+            pass
 
 
 async def test_an_expired_certificate_is_named(tmp_path: Path) -> None:

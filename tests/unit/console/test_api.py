@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from aiokafka.errors import TopicAuthorizationFailedError
 
 from evenflow.client import results
 from evenflow.client.subscribing import Subscription
@@ -233,6 +234,29 @@ async def test_a_parked_record_can_be_put_back_with_its_own_bytes(bench):
     second = await bench.host.parts[0].one("evenflow.nodes.v1", partition, offset + 1)
     assert (second.key, second.value) == (first.key, first.value)
     assert list(second.headers) == [*headers, ("x-dlq-retry-of", letter["origin"].encode())]
+
+
+async def test_a_retry_that_the_log_does_not_permit_says_who_can_mend_it(bench):
+    """Proves that behind locked doors a retry ends in one line, and that the letter stays open."""
+    await bench.raw("evenflow.nodes.v1", b'{"broken', b"n9", [])
+    await bench.until(lambda: bench.host.inlet.dead_letters.parked_count == 1)
+    (letter,) = (await bench.get("/api/v1/dlq"))["items"]
+    send = bench.host.outlet._producer.send_together
+
+    async def locked(records, partitions=None):
+        if any(record.topic == "evenflow.nodes.v1" for record in records):
+            raise TopicAuthorizationFailedError
+        return await send(records, partitions)
+
+    async def unchanged():
+        """A refused record would be missing in the count of those behind it; here nothing is missing."""
+
+    bench.host.outlet._producer.send_together = locked
+    bench.host.outlet._begin_anew = unchanged
+    answer = await bench.client.post(f"/api/v1/dlq/{letter['topic']}/0/{letter['offset']}/retry")
+    assert answer.status_code == 403
+    assert "docs/security.md" in answer.text
+    assert (await bench.get("/api/v1/dlq", state="open"))["items"][0]["origin"] == letter["origin"]
 
 
 async def test_the_largest_record_that_the_log_takes_can_be_parked(bench):

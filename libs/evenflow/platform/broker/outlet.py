@@ -31,6 +31,10 @@ BACKLOG_EXIT: Final = 7
 
 #: What the log will never take, whoever asks and whenever: the record itself is wrong.
 _OF_THE_RECORD: Final = (MessageSizeTooLargeError, InvalidTimestampError)
+_WAYS_OUT: Final[dict[type[KafkaError], str]] = {
+    MessageSizeTooLargeError: "it is over the topic's max.message.bytes: make what it describes smaller",
+    InvalidTimestampError: "it is stamped too far from the broker's clock: set both clocks right",
+}
 #: A missing permission is a fault of the surroundings: no record is to blame, and an administrator mends it meanwhile.
 _PERMISSIONS: Final = (TopicAuthorizationFailedError, ClusterAuthorizationFailedError)
 
@@ -103,7 +107,10 @@ class Outlet:
                         one_by_one = len(chunk)
                         continue
                     refusal = error
-                    self._runtime.log.error("fact never written", topic=chunk[0].topic, problem=str(error))
+                    way_out = _WAYS_OUT.get(type(error), "")
+                    self._runtime.log.error(
+                        "fact never written", topic=chunk[0].topic, problem=str(error), way_out=way_out
+                    )
                 del self._backlog[: len(chunk)]
                 one_by_one = max(0, one_by_one - 1)
             self._unconfirmed.record(0)
