@@ -50,8 +50,12 @@ class Subscription:
         self.unreadable_count = 0
 
     async def __aenter__(self) -> Self:
-        """Join the group."""
-        await self._consumer.start()
+        """Join the group; what was opened is closed again when that is refused."""
+        try:
+            await self._consumer.start()
+        except BaseException:
+            await self._consumer.stop()
+            raise
         return self
 
     async def __aexit__(
