@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evenflow.console.access.caller import Caller
 from evenflow.console.log_reader import LogReader
 from evenflow.console.problems import Problem, absent, invalid, planned
 from evenflow.console.projection.board import Board
@@ -39,6 +40,7 @@ BODY_BYTES_MAX: Final = MESSAGE_BYTES_MAX - ENVELOPE_BYTES
 #: How long an answer waits for the console's own view to show what was just written.
 OWN_VIEW_MS: Final = 2_000
 PROBLEMS_SHOWN: Final = 20
+REQUESTED: Final = "requested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Console:
 
     # tasks ------------------------------------------------------------------------------------------------------------
 
-    async def submit(self, raw: bytes, *, who: str) -> Submitted:
+    async def submit(self, raw: bytes, *, who: Caller) -> Submitted:
         """Check a specification and publish it as it was written. Raises Problem."""
         document = read_document(raw, source="the body")
         problems = task_problems(document)
@@ -74,6 +76,7 @@ class Console:
             rows = [{"path": path, "problem": problem} for path, problem in problems[:PROBLEMS_SHOWN]]
             raise Problem(422, "invalid", problem, path=path, way_out="Correct the field and submit again.", more=rows)
         task = parse_task(document, new_id=self.runtime.ids.new_id)
+        who.keep_to(tenant=task.tenant, queue=task.queue)
         if paths := planned_in_task(task):
             raise planned(paths)
         key = f"{task.tenant}/{task.id}"
@@ -103,9 +106,10 @@ class Console:
             )
         return task
 
-    async def cancel(self, key: str, *, reason: str, who: str) -> Task:
+    async def cancel(self, key: str, *, reason: str, who: Caller) -> Task:
         """Ask for a task's cancellation; a task that ended is left alone. Raises Problem."""
         task = self.task(key)
+        who.keep_to(tenant=task.tenant, queue=task.queue)
         if task.terminal:
             return task
         body = TaskCancelRequested(tenant=task.tenant, task=task.task, reason=reason)
@@ -114,9 +118,10 @@ class Console:
         )
         return task
 
-    async def reprioritise(self, key: str, priority: int, *, reason: str, who: str) -> Task:
+    async def reprioritise(self, key: str, priority: int, *, reason: str, who: Caller) -> Task:
         """Ask for another priority. Raises Problem."""
         task = self.task(key)
+        who.keep_to(tenant=task.tenant, queue=task.queue)
         if task.terminal:
             raise Problem(409, "ended", f"the task is {task.end}; its priority means nothing now", path="priority")
         change = {"priority": priority}
@@ -135,7 +140,7 @@ class Console:
 
     # nodes ------------------------------------------------------------------------------------------------------------
 
-    async def administer(self, node: str, action: str, *, reason: str, deadline_ms: int | None, who: str) -> None:
+    async def administer(self, node: str, action: str, *, reason: str, deadline_ms: int | None, who: Caller) -> None:
         """Ask inventory to cordon, uncordon, drain or revoke a node. Raises Problem."""
         if not self.board.fleet.known(node):
             raise absent("node", node, "evenflow nodes shows the registered nodes.")
@@ -158,11 +163,25 @@ class Console:
     # writing ----------------------------------------------------------------------------------------------------------
 
     async def publish(
-        self, *facts: Fact, action: str, subject: str, parameters: dict[str, Any], who: str, reason: str = ""
+        self,
+        *facts: Fact,
+        action: str,
+        subject: str,
+        parameters: dict[str, Any],
+        who: Caller,
+        reason: str = "",
+        outcome: str = REQUESTED,
     ) -> None:
         """Write facts, then who asked for them. Raises Problem when one is too large for the log, else Unavailable."""
         change = ChangeRecorded(
-            actor=who, action=action, subject=subject, parameters=parameters, reason=reason, outcome="requested"
+            actor=who.name,
+            action=action,
+            subject=subject,
+            parameters=parameters,
+            reason=reason or who.reason,
+            outcome=outcome,
+            role=str(who.role or ""),
+            address=who.address,
         )
         audit = Fact(streams.AUDIT, change)
         for fact in (*facts, audit):
@@ -174,6 +193,7 @@ class Console:
                     way_out="Send a smaller document; keep data outside of it.",
                 )
         await self._outlet.publish(*facts, audit)
+        who.recorded += 1
 
     async def seen(self, predicate: Callable[[], bool], wait_ms: int) -> bool:
         """Wait until the tables show something, at most `wait_ms`."""

@@ -1,0 +1,112 @@
+"""Tokens and signers over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from evenflow.console.access.admission import caller_of
+from evenflow.console.access.granting import LIFETIME_S, LIFETIME_S_MAX, Granting
+from evenflow.console.api.reading import DOCUMENT_BODY, Strict, document_of, fields_of, reason_in, reply
+from evenflow.console.problems import invalid
+from evenflow.console.service import Console
+from evenflow.events.documents.access import Signer, Token, signer_document, token_document
+
+
+class Why(Strict):
+    """Why a right is given or taken."""
+
+    reason: str = Field(default="", max_length=1_000)
+
+
+class AccessRoutes:
+    """The routes of this part."""
+
+    def __init__(self, console: Console, granting: Granting) -> None:
+        self._console = console
+        self._granting = granting
+
+    def router(self) -> APIRouter:
+        """All of them."""
+        router = APIRouter(prefix="/api/v1", tags=["access"])
+        add = router.add_api_route
+        add("/tokens", self.tokens, methods=["GET"], summary="Tokens, without their secrets")
+        add(
+            "/tokens",
+            self.issue,
+            methods=["POST"],
+            status_code=201,
+            summary="Issue a token; its text is in this answer and nowhere else",
+            openapi_extra=DOCUMENT_BODY,
+        )
+        add("/tokens/{token}", self.revoke, methods=["DELETE"], summary="Revoke a token by its id or name")
+        add("/signers", self.signers, methods=["GET"], summary="Who may sign submissions on the log")
+        add(
+            "/signers/{signer}",
+            self.put_signer,
+            methods=["PUT"],
+            summary="Let a key's holder submit for tenants",
+            openapi_extra=DOCUMENT_BODY,
+        )
+        add("/signers/{signer}", self.revoke_signer, methods=["DELETE"], summary="Take a signer's right back")
+        return router
+
+    async def tokens(self) -> Response:
+        """GET /tokens."""
+        now_ms = self._console.now_ms()
+        return reply({"items": [token_row(token, now_ms) for token in self._granting.tokens()]})
+
+    async def issue(self, request: Request) -> Response:
+        """POST /tokens."""
+        limit = self._console.settings.body_bytes_max
+        given = await fields_of(request, limit, "name", "role", "tenant", "queue", "expires_s", "reason")
+        reason = reason_in(given)
+        asked = {name: value for name, value in given.items() if name not in ("expires_s", "reason")}
+        token, text = await self._granting.issue(
+            asked, lifetime_s=_lifetime_s(given), who=caller_of(request.scope), reason=reason
+        )
+        return reply(token_row(token, self._console.now_ms()) | {"token": text}, 201)
+
+    async def revoke(self, token: str, request: Request, query: Annotated[Why, Query()]) -> Response:
+        """DELETE /tokens/{token}."""
+        revoked = await self._granting.revoke(token, who=caller_of(request.scope), reason=query.reason)
+        return reply(token_row(revoked, self._console.now_ms()))
+
+    async def signers(self) -> Response:
+        """GET /signers."""
+        return reply({"items": [signer_row(signer) for signer in self._granting.signers()]})
+
+    async def put_signer(self, signer: str, request: Request, query: Annotated[Why, Query()]) -> Response:
+        """PUT /signers/{signer}."""
+        document = await document_of(request, self._console.settings.body_bytes_max)
+        if not isinstance(document, dict):
+            raise invalid("", "must be a map of fields")
+        put = await self._granting.put_signer(signer, document, who=caller_of(request.scope), reason=query.reason)
+        return reply(signer_row(put))
+
+    async def revoke_signer(self, signer: str, request: Request, query: Annotated[Why, Query()]) -> Response:
+        """DELETE /signers/{signer}."""
+        revoked = await self._granting.revoke_signer(signer, who=caller_of(request.scope), reason=query.reason)
+        return reply(signer_row(revoked))
+
+
+def token_row(token: Token, now_ms: int) -> dict[str, Any]:
+    """A token as the API shows it: never its digest."""
+    state = "revoked" if token.revoked else "expired" if now_ms >= token.expires_ms else "living"
+    shown = {"tenant": "", "queue": "", "revoked": False, **token_document(token), "state": state}
+    del shown["digest"]
+    return shown
+
+
+def signer_row(signer: Signer) -> dict[str, Any]:
+    """A signer as the API shows it."""
+    return {"revoked": False, **signer_document(signer)}
+
+
+def _lifetime_s(given: dict[str, Any]) -> int:
+    seconds = given.get("expires_s", LIFETIME_S)
+    if type(seconds) is not int or not 1 <= seconds <= LIFETIME_S_MAX:
+        raise invalid("expires_s", f"must be whole seconds from 1 to {LIFETIME_S_MAX}")
+    return seconds
