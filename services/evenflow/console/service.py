@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evenflow.console.access.caller import Caller
@@ -17,6 +17,7 @@ from evenflow.console.settings import ConsoleSettings
 from evenflow.core.demand.task import Task as Demand
 from evenflow.core.errors import FieldRefused, Refused
 from evenflow.core.lifecycle.event_types import EventType
+from evenflow.core.lifecycle.reasons import Reason
 from evenflow.events import streams
 from evenflow.events.contracts.console import (
     ChangeRecorded,
@@ -25,14 +26,16 @@ from evenflow.events.contracts.console import (
     NodeRevokeRequested,
     NodeUncordonRequested,
 )
+from evenflow.events.contracts.placement import SubmissionRefused
 from evenflow.events.contracts.tasks import TaskCancelRequested, TaskChangeRequested, TaskSubmitted
 from evenflow.events.documents.readiness import planned_in_task
 from evenflow.events.documents.reading import read_document, read_json
 from evenflow.events.documents.task_specification import body_digest, parse_task, task_problems
 from evenflow.events.streams import MESSAGE_BYTES_MAX
-from evenflow.platform.broker.codec import Fact, body_bytes
+from evenflow.platform.broker.codec import Fact, Received, body_bytes, decode
 from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.security.sealing import Sealer
 
 #: What a record's headers and key may add to its body.
 ENVELOPE_BYTES: Final = 16_384
@@ -57,13 +60,20 @@ class Console:
     """What can be asked for through the API, whoever asks."""
 
     def __init__(
-        self, runtime: Runtime, settings: ConsoleSettings, board: Board, outlet: Outlet, reader: LogReader
+        self,
+        runtime: Runtime,
+        settings: ConsoleSettings,
+        board: Board,
+        outlet: Outlet,
+        reader: LogReader,
+        sealer: Sealer | None = None,
     ) -> None:
         self.runtime = runtime
         self.settings = settings
         self.board = board
         self.reader = reader
         self._outlet = outlet
+        self._sealer = sealer
 
     # tasks ------------------------------------------------------------------------------------------------------------
 
@@ -97,6 +107,8 @@ class Console:
         await self.seen(lambda: self._answered(key, submitted), wait_ms)
         task = self.board.tasks.find(key)
         if task is not None and not submitted.known and self._caused(task, submitted.event, REFUSED):
+            if (distrust := await self._distrust(task, submitted.event)) is not None:
+                raise distrust
             raise Problem(
                 409,
                 "id-conflict",
@@ -192,8 +204,12 @@ class Console:
                     f"the record would be larger than {BODY_BYTES_MAX} bytes",
                     way_out="Send a smaller document; keep data outside of it.",
                 )
-        await self._outlet.publish(*facts, audit)
+        await self._outlet.publish(*map(self._sealed, facts), audit)
         who.recorded += 1
+
+    def _sealed(self, fact: Fact) -> Fact:
+        """What asks something of a task goes out signed where the console has a key."""
+        return replace(fact, seal=self._sealer) if fact.stream is streams.TASKS else fact
 
     async def seen(self, predicate: Callable[[], bool], wait_ms: int) -> bool:
         """Wait until the tables show something, at most `wait_ms`."""
@@ -226,6 +242,23 @@ class Console:
             return body_digest(read_document(record.value, source="the log")) == body_digest(document)
         except Refused:
             return False
+
+    async def _distrust(self, task: Task, event: str) -> Problem | None:
+        """The answer where placement refused a submission for its signature."""
+        for entry in task.course.ordered():
+            if entry.cause != event or entry.type != REFUSED:
+                continue
+            record = await self.reader.one(entry.topic, entry.partition, entry.offset)
+            read = decode(record, streams.ASSIGNMENTS) if record is not None else None
+            body = read.body if isinstance(read, Received) else None
+            if isinstance(body, SubmissionRefused) and body.reason.reason is Reason.PERMISSION:
+                return Problem(
+                    403,
+                    "not-trusted",
+                    f"placement does not take this console's submissions: {body.reason.available}",
+                    way_out="Give the console a signing_key_file, and make its key known: evenflow signers add.",
+                )
+        return None
 
     def _heard_of(self, key: str, event: str) -> bool:
         task = self.board.tasks.find(key)
