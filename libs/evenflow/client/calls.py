@@ -182,3 +182,13 @@ def put_signer(name: str, public_key: str, tenants: list[str], reason: str) -> C
 def revoke_signer(name: str, reason: str) -> Call[Json]:
     """Take a signer's right back."""
     return Call("DELETE", f"{API}/signers/{part(name)}", as_it_is, reason=reason)
+
+
+def invite(expires_s: int, reason: str) -> Call[Json]:
+    """Make a one-time join token for a node."""
+    return Call("POST", f"{API}/invitations", as_it_is, json={"expires_s": expires_s}, reason=reason)
+
+
+def uninvite(invitation: str, reason: str) -> Call[Json]:
+    """Take an unused join token back."""
+    return Call("DELETE", f"{API}/invitations/{part(invitation)}", as_it_is, reason=reason)

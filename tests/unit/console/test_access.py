@@ -20,6 +20,7 @@ from evenflow.events.contracts.console import ChangeRecorded
 from evenflow.events.streams import topics
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.clock import SystemClock
+from evenflow.platform.security.join_tokens import TokenRefused, redeem_token
 
 OWNER_TOKEN = "o" * 40
 CHANGING = sorted(key for key in RIGHTS if key[0] not in ("GET", "HEAD"))
@@ -338,3 +339,30 @@ def test_a_weak_owners_token_is_refused_with_the_way_out(token):
     with pytest.raises(FieldRefused, match="openssl rand -hex 32") as caught:
         ConsoleSettings().with_changes(owner_token=token)
     assert token not in str(caught.value)
+
+
+async def test_an_invitation_lets_one_node_in_and_can_be_taken_back(locked):
+    """Proves that an operator makes a join token that a gateway takes once, and takes an unused one back."""
+    operator, documents = locked.tokens["operator"], locked.runtime.documents
+    made = [await locked.ask("POST", "/api/v1/invitations", operator, json={"expires_s": 60}) for _ in range(2)]
+    assert [answer.status_code for answer in made] == [201, 201]
+    first, second = (answer.json() for answer in made)
+    now_ms = locked.runtime.clock.now_ms()
+    grants = await redeem_token(documents, first["token"], now_ms=now_ms, holder="n1")
+    assert grants == {"invited_by": "a-operator"}
+    with pytest.raises(TokenRefused):
+        await redeem_token(documents, first["token"], now_ms=now_ms, holder="n2")
+    gone = f"/api/v1/invitations/{second['invitation']}"
+    assert (await locked.ask("DELETE", gone, operator)).status_code == 200
+    assert (await locked.ask("DELETE", gone, operator)).status_code == 404
+    with pytest.raises(TokenRefused):
+        await redeem_token(documents, second["token"], now_ms=now_ms, holder="n2")
+    await locked.until(lambda: locked.rows()[-1]["action"] == "node.uninvite")
+    assert first["token"].split("_")[2] not in str(locked.rows())
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 2_592_001, "60", True, 1.5])
+async def test_a_wrong_lifetime_of_an_invitation_is_refused(locked, seconds):
+    """Proves that a join token never lives for another time than was asked for."""
+    answer = await locked.ask("POST", "/api/v1/invitations", OWNER_TOKEN, json={"expires_s": seconds})
+    assert (answer.status_code, answer.json()["path"]) == (422, "expires_s")

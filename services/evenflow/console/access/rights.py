@@ -79,6 +79,8 @@ RIGHTS: Final[dict[tuple[str, str], Right]] = {
     ("POST", f"{API}/nodes/{{node}}/uncordon"): Right(Role.OPERATOR, "node.uncordon", "{node}"),
     ("POST", f"{API}/nodes/{{node}}/drain"): Right(Role.OPERATOR, "node.drain", "{node}"),
     ("POST", f"{API}/nodes/{{node}}/revoke"): Right(Role.OPERATOR, "node.revoke", "{node}"),
+    ("POST", f"{API}/invitations"): Right(Role.OPERATOR, "node.invite"),
+    ("DELETE", f"{API}/invitations/{{invitation}}"): Right(Role.OPERATOR, "node.uninvite", "{invitation}"),
     ("GET", f"{API}/sites"): _read(Role.VIEWER),
     ("GET", f"{API}/links"): _read(Role.VIEWER),
     ("GET", f"{API}/datasets"): _read(Role.VIEWER),

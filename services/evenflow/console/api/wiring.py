@@ -21,7 +21,7 @@ from evenflow.console.live_load import LiveView
 from evenflow.console.publishing import Publishing
 from evenflow.console.service import Console
 from evenflow.console.settings import ConsoleSettings
-from evenflow.console.stores import EndedTasks, Output
+from evenflow.console.stores import EndedTasks, Invitations, Output
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.security.join_tokens import system_bytes
 from evenflow.platform.service import EventService
@@ -42,7 +42,7 @@ def serve(
             DocumentRoutes(console, publishing).router(),
             LetterRoutes(console, Letters(console, console.reader, host.outlet)).router(),
             TailRoutes(console).router(),
-            AccessRoutes(console, Granting(console, random_bytes=system_bytes)).router(),
+            AccessRoutes(console, Granting(console, random_bytes=system_bytes), Invitations(runtime)).router(),
             condition.router(),
         ]
     )
