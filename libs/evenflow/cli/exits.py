@@ -74,7 +74,7 @@ def _answered(error: Any, status: int) -> Stop:
         exit_code = PLANNED
     elif status in (404, 410):
         exit_code = ABSENT
-    elif status in (400, 403, 405, 409, 413, 422):
+    elif status in (400, 401, 403, 405, 409, 413, 422):
         exit_code = WRONG
     elif status in (429, 503):
         exit_code = UNREACHABLE

@@ -9,6 +9,7 @@ from typing import Final
 import typer
 
 from evenflow.cli import exits
+from evenflow.cli.connection import access
 from evenflow.cli.registry import COMMANDS, GROUPS
 from evenflow.core.errors import EvenflowError
 
@@ -20,6 +21,7 @@ app: Final = typer.Typer(
     rich_markup_mode=None,
     epilog="Exit codes: 0 done, 1 failed, 2 wrong input, 3 planned, 4 no server, 5 no such thing.",
 )
+app.callback()(access)
 for name, command in COMMANDS.items():
     app.command(name)(command)
 for name, group in GROUPS.items():

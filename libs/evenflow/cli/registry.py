@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import typer
 
-from evenflow.cli.commands import acls, documents, letters, nodes, scenario, schemas, simulate
+from evenflow.cli.commands import acls, documents, letters, nodes, scenario, schemas, signers, simulate, tokens
 from evenflow.cli.commands.agent import agent
 from evenflow.cli.commands.bench import bench
 from evenflow.cli.commands.cancel import cancel
+from evenflow.cli.commands.changes import changes
 from evenflow.cli.commands.demo import demo
 from evenflow.cli.commands.dev import dev
 from evenflow.cli.commands.events import events
@@ -42,6 +43,7 @@ COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "links": links,
     "queues": queues,
     "ledger": ledger,
+    "changes": changes,
     "agent": agent,
     "run": run,
     "bench": bench,
@@ -52,6 +54,8 @@ GROUPS: Final[dict[str, typer.Typer]] = {
     "nodes": nodes.app,
     "documents": documents.app,
     "dlq": letters.app,
+    "tokens": tokens.app,
+    "signers": signers.app,
     "scenario": scenario.app,
     "simulate": simulate.app,
     "schemas": schemas.app,

@@ -5,21 +5,26 @@
         print(evenflow.status(task.task).state)
 
 Every call raises `Answered` with the API's own words, or `Unreachable`. Both take any transport of httpx, so the
-asynchronous one can call an application of its own process.
+asynchronous one can call an application of its own process. `token` is an access token, `ca` a file of certificates to
+trust instead of the usual ones.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 
 from evenflow.client import calls, results
 from evenflow.client.calls import Call, Json
 from evenflow.client.errors import Answered, Unreachable
+from evenflow.core.errors import FieldRefused
+from evenflow.platform.security.channels import authorities, may_carry_secrets
 
 T = TypeVar("T")
 URL: Final = "http://127.0.0.1:7070"
@@ -36,6 +41,15 @@ def specification_bytes(specification: Mapping[str, Any] | bytes | str) -> bytes
     return json.dumps(specification).encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Who calls: a name of its own choice where no token is wanted, else the token; `ca` is a file of certificates."""
+
+    who: str = ""
+    token: str = ""
+    ca: str = ""
+
+
 def _request(call: Call[Any], timeout_s: float) -> dict[str, Any]:
     sent: dict[str, Any] = {
         "method": call.method,
@@ -43,6 +57,8 @@ def _request(call: Call[Any], timeout_s: float) -> dict[str, Any]:
         "params": dict(call.params),
         "timeout": timeout_s + call.wait_ms / 1000,
     }
+    if call.reason:
+        sent["headers"] = {"x-evenflow-reason": quote(call.reason)}
     if call.content is not None:
         sent["content"] = call.content
     elif call.json is not None:
@@ -65,9 +81,16 @@ def _read(call: Call[T], answer: httpx.Response) -> T:
         raise Unreachable(message) from error
 
 
-def _settings(url: str, who: str, timeout_s: float, transport: Any) -> dict[str, Any]:
-    headers = {"x-evenflow-who": who} if who else {}
-    return {"base_url": url, "headers": headers, "timeout": timeout_s, "transport": transport, "trust_env": False}
+def _settings(url: str, given: Given, timeout_s: float, transport: Any) -> dict[str, Any]:
+    headers = {"x-evenflow-who": given.who} if given.who else {}
+    if given.token:
+        if not may_carry_secrets(url):
+            raise FieldRefused("url", f"{url[:200]} is plain HTTP beyond this machine; tokens go over https://")
+        headers["authorization"] = f"Bearer {given.token}"
+    settings = {"base_url": url, "headers": headers, "timeout": timeout_s, "transport": transport, "trust_env": False}
+    if given.ca:
+        settings["verify"] = authorities(given.ca)
+    return settings
 
 
 def _unreachable(url: object, error: Exception) -> Unreachable:
@@ -82,11 +105,13 @@ class Client:
         url: str = URL,
         *,
         who: str = "",
+        token: str = "",
+        ca: str = "",
         timeout_s: float = TIMEOUT_S,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._timeout_s = timeout_s
-        self._http = httpx.Client(**_settings(url, who, timeout_s, transport))
+        self._http = httpx.Client(**_settings(url, Given(who, token, ca), timeout_s, transport))
 
     def __enter__(self) -> Self:
         """The client."""
@@ -179,11 +204,13 @@ class AsyncClient:
         url: str = URL,
         *,
         who: str = "",
+        token: str = "",
+        ca: str = "",
         timeout_s: float = TIMEOUT_S,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._timeout_s = timeout_s
-        self._http = httpx.AsyncClient(**_settings(url, who, timeout_s, transport))
+        self._http = httpx.AsyncClient(**_settings(url, Given(who, token, ca), timeout_s, transport))
 
     async def __aenter__(self) -> Self:
         """The client."""

@@ -16,7 +16,7 @@ API = "/api/v1"
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One request. `wait_ms` is how long the server may take beyond the usual."""
+    """One request. `wait_ms` is how long the server may take beyond the usual; `reason` is why, for the record."""
 
     method: str
     path: str
@@ -25,6 +25,7 @@ class Call(Generic[T]):
     content: bytes | None = None
     json: Any = None
     wait_ms: int = 0
+    reason: str = ""
 
 
 def as_it_is(body: Any) -> Json:
@@ -34,7 +35,7 @@ def as_it_is(body: Any) -> Json:
 
 def untyped(call: Call[Any]) -> Call[Json]:
     """The same call, its answer taken as it is."""
-    return Call(call.method, call.path, as_it_is, call.params, call.content, call.json, call.wait_ms)
+    return Call(call.method, call.path, as_it_is, call.params, call.content, call.json, call.wait_ms, call.reason)
 
 
 def items(body: Any) -> list[Json]:
@@ -57,7 +58,7 @@ def task_path(task: str, rest: str = "") -> str:
     return f"{API}/tasks/{part(task)}{rest}"
 
 
-def submit(specification: bytes, wait_ms: int) -> Call[results.Submitted]:
+def submit(specification: bytes, wait_ms: int, reason: str = "") -> Call[results.Submitted]:
     """Submit a document as it is."""
     return Call(
         "POST",
@@ -66,6 +67,7 @@ def submit(specification: bytes, wait_ms: int) -> Call[results.Submitted]:
         params=given(wait_ms=wait_ms or None),
         content=specification,
         wait_ms=wait_ms,
+        reason=reason,
     )
 
 
@@ -143,9 +145,9 @@ def document(kind: str, name: str) -> Call[Json]:
     return Call("GET", f"{API}/documents/{part(kind)}/{part(name)}", as_it_is)
 
 
-def put_dataset(name: str, document: bytes) -> Call[Json]:
+def put_dataset(name: str, document: bytes, reason: str = "") -> Call[Json]:
     """Register a dataset."""
-    return Call("PUT", f"{API}/datasets/{part(name)}", as_it_is, content=document)
+    return Call("PUT", f"{API}/datasets/{part(name)}", as_it_is, content=document, reason=reason)
 
 
 def letter(topic: str, partition: int, offset: int, action: str = "", reason: str = "") -> Call[Json]:
@@ -153,9 +155,40 @@ def letter(topic: str, partition: int, offset: int, action: str = "", reason: st
     path = f"{API}/dlq/{part(topic)}/{partition}/{offset}"
     if not action:
         return Call("GET", path, as_it_is)
-    return Call("POST", f"{path}/{action}", as_it_is, json=given(reason=reason))
+    return Call("POST", f"{path}/{action}", as_it_is, json={}, reason=reason)
 
 
 def condition(what: str) -> Call[Json]:
     """health or ready."""
     return Call("GET", f"/{what}", as_it_is)
+
+
+def issue_token(wish: Mapping[str, Any], reason: str) -> Call[Json]:
+    """Issue an access token: name, role, tenant, queue, expires_s."""
+    return Call("POST", f"{API}/tokens", as_it_is, json=given(**wish), reason=reason)
+
+
+def revoke_token(token: str, reason: str) -> Call[Json]:
+    """Revoke an access token by its id or name."""
+    return Call("DELETE", f"{API}/tokens/{part(token)}", as_it_is, reason=reason)
+
+
+def put_signer(name: str, public_key: str, tenants: list[str], reason: str) -> Call[Json]:
+    """Let a key's holder submit for tenants."""
+    body = {"public_key": public_key, "tenants": tenants}
+    return Call("PUT", f"{API}/signers/{part(name)}", as_it_is, json=body, reason=reason)
+
+
+def revoke_signer(name: str, reason: str) -> Call[Json]:
+    """Take a signer's right back."""
+    return Call("DELETE", f"{API}/signers/{part(name)}", as_it_is, reason=reason)
+
+
+def invite(expires_s: int, reason: str) -> Call[Json]:
+    """Make a one-time join token for a node."""
+    return Call("POST", f"{API}/invitations", as_it_is, json={"expires_s": expires_s}, reason=reason)
+
+
+def uninvite(invitation: str, reason: str) -> Call[Json]:
+    """Take an unused join token back."""
+    return Call("DELETE", f"{API}/invitations/{part(invitation)}", as_it_is, reason=reason)

@@ -3,6 +3,7 @@
     ce_specversion ce_id ce_source ce_type ce_time ce_subject ce_dataschema content-type
     correlation_id causation_id tenant traceparent
     node session sequence attempt member epoch signature      (only where an agent speaks)
+    signer signature                                          (only where a producer signs what it asks of tasks)
 
 Header values are UTF-8 text. `id` is stable: the same fact published again carries the same id.
 """
@@ -47,6 +48,14 @@ class AgentStamp:
     signature: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SubmitterStamp:
+    """Who signed a request about a task: a signer's name, and the signature as hexadecimal."""
+
+    signer: str
+    signature: str
+
+
 @dataclass(slots=True)  # never changed; not frozen, which triples the cost of what is made for every record
 class Envelope:
     """Attributes of one event. `time_ms` is the writer's wall clock, for people only.
@@ -66,6 +75,7 @@ class Envelope:
     traceparent: str = ""
     stamp: AgentStamp | None = None
     content_type: str = JSON_CONTENT_TYPE
+    submitter: SubmitterStamp | None = None
 
 
 class UnknownMajor(FieldRefused):
@@ -210,6 +220,7 @@ def from_headers(headers: Sequence[tuple[str, bytes | None]]) -> Envelope:
         get("traceparent", ""),
         _stamp(found) if "node" in found or "session" in found else None,
         get("content-type", JSON_CONTENT_TYPE),
+        SubmitterStamp(found["signer"], get("signature", "")) if "signer" in found else None,
     )
 
 

@@ -10,6 +10,7 @@ from aiokafka.errors import KafkaError
 
 from evenflow.core.errors import EvenflowError, FieldRefused
 from evenflow.hosting.archiving.copies import LogCopies
+from evenflow.hosting.doors import DOORS, check_door
 from evenflow.hosting.http import Current, HttpServer
 from evenflow.hosting.registry import SERVICES, ServiceKind
 from evenflow.hosting.requests import Requests
@@ -18,8 +19,6 @@ from evenflow.hosting.upkeep import LogUpkeep
 from evenflow.platform.service import Service
 from evenflow.platform.supervisor import Patience, Supervisor
 
-#: Services that have an application, and the setting of the host that names its port.
-DOORS: Final = {"console": "console_port", "gateway": "gateway_port"}
 #: Beside whom the archive is written where the log expires by itself: it reads every stream.
 COPIER: Final = "console"
 PATIENCE: Final = Patience(stop_s=4.0)
@@ -59,15 +58,23 @@ class Composition:
                 around.metrics(name),
                 around.traces.tracing(name, "door"),
             )
-            server = HttpServer(app, name=name, address=settings.address, port=getattr(settings, DOORS[name]))
+            server = HttpServer(
+                app,
+                name=name,
+                address=settings.address,
+                port=getattr(settings, DOORS[name]),
+                certificate=settings.tls_certificate_file,
+                key=settings.tls_key_file,
+            )
             server.bind()
             self.servers[name] = server
             self.supervisor.add(f"http-{name}", lambda server=server: server)  # type: ignore[misc]  # bound per turn
 
     def add_service(self, name: str, settings: Any = None) -> None:
-        """Run a service of the registry. Raises FieldRefused for an unknown name."""
+        """Run a service of the registry. Raises FieldRefused for an unknown name, or a door not fit for its address."""
         kind = kind_named(name)
         chosen = settings if settings is not None else kind.settings()
+        check_door(name, self.surroundings.settings, chosen)
         around = self.surroundings
         if name == COPIER and around.log is None:
             period_s, logger = around.settings.archive_period_ms / 1_000, around.logger(LogCopies.name)

@@ -83,6 +83,7 @@ class Development:
         self.composition = Composition(self.surroundings)
         self.composition.add_doors("console", "gateway")
         chosen = self._service_settings()
+        self._owner_token: str = chosen["console"].owner_token.get_secret_value()
         self.token: str = chosen["gateway"].token.get_secret_value()
         self.composition.add_services(chosen)
         self.fleet: Fleet | None = None
@@ -118,6 +119,7 @@ class Development:
             self.composition.doors["console"],
             self.surroundings.clock,
             self.surroundings.logger("neighbourhood"),
+            token=self._owner_token,
             seed=self.options.seed,
             load=self.options.load and self.options.agents,
         )
@@ -137,12 +139,12 @@ class Development:
     @property
     def console_url(self) -> str:
         """Where the API answers."""
-        return f"http://{self.surroundings.settings.address}:{self.composition.servers['console'].port}"
+        return self.composition.servers["console"].url
 
     @property
     def gateway_url(self) -> str:
         """Where agents join."""
-        return f"http://{self.surroundings.settings.address}:{self.composition.servers['gateway'].port}"
+        return self.composition.servers["gateway"].url
 
     def greeting(self) -> list[str]:
         """Where to look next, with the token by which machines join."""

@@ -79,13 +79,15 @@ class _Server(uvicorn.Server):
 
 
 class HttpServer:
-    """One listening address; a service of the process like any other."""
+    """One listening address; a service of the process like any other. With a certificate it speaks HTTPS alone."""
 
-    def __init__(self, app: Asgi, *, name: str, address: str, port: int) -> None:
+    def __init__(self, app: Asgi, *, name: str, address: str, port: int, certificate: str = "", key: str = "") -> None:
         self.name = name
         self._app = app
         self._address = address
         self._port = port
+        self._certificate = certificate
+        self._key = key
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
@@ -96,6 +98,12 @@ class HttpServer:
         if self._socket is None:
             return self._port
         return int(self._socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        address = f"[{self._address}]" if ":" in self._address else self._address
+        return f"{'https' if self._certificate else 'http'}://{address}:{self.port}"
 
     def bind(self) -> None:
         """Take the address; bound twice it is taken once. Raises Refused when it is taken already."""
@@ -130,6 +138,8 @@ class HttpServer:
             timeout_graceful_shutdown=GRACE_S,
             h11_max_incomplete_event_size=HEADER_BYTES_MAX,
             server_header=False,
+            ssl_certfile=self._certificate or None,
+            ssl_keyfile=self._key or None,
         )
         self._server = _Server(config)
         assert self._socket is not None  # noqa: S101  bound just above

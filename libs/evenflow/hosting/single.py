@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenflow.core.errors import Ended
-from evenflow.hosting.composition import DOORS, Composition, kind_named
+from evenflow.hosting.composition import Composition, kind_named
+from evenflow.hosting.doors import DOORS, check_door
 from evenflow.hosting.http import HttpServer
 from evenflow.hosting.operations.door import OperationsDoor
 from evenflow.hosting.operations.lag import LagWatch
@@ -50,7 +51,9 @@ def configure(name: str, file: Path | None) -> Configured:
     host.access()
     if host.operations_port is None:
         host = host.with_changes(operations_port=kind.operations_port)
-    return Configured(kind, host, load_settings(kind.settings, kind.name, file=file, environment=os.environ))
+    service = load_settings(kind.settings, kind.name, file=file, environment=os.environ)
+    check_door(kind.name, host, service)
+    return Configured(kind, host, service)
 
 
 def run_service(configured: Configured, point: FailPoint = no_fail_point) -> int:
@@ -102,8 +105,7 @@ class Process:
         tune_collector()
         await self._operations.start()
         doors = {"operations": self._operations, **self._composition.servers}
-        address = self._configured.host.address
-        urls = {name: f"http://{address}:{server.port}" for name, server in doors.items()}
+        urls = {name: server.url for name, server in doors.items()}
         self._log.info("process started", pid=os.getpid(), **urls)
         try:
             return await self._serve(told)

@@ -41,6 +41,9 @@ class HostSettings(Settings):
     answers /health, /ready and /metrics: absent = the service's usual one, 0 = any that is free (the first line of its
     log says which). `traces` is the address of an OpenTelemetry collector (OTLP over HTTP), absent = no traces;
     `trace_ratio` of all traces are told, the same ones by every process.
+    `tls_certificate_file` (with the chain behind it) and `tls_key_file` in PEM form are what console
+    and gateway serve HTTPS with; beyond loopback they are needed. They are read at the start.
+    `published_on_loopback` says of a container that its ports are published on its machine's loopback alone.
 
     Users, passwords and certificates: see docs/security.md.
     """
@@ -57,6 +60,9 @@ class HostSettings(Settings):
     gateway_port: int = Field(default=7071, ge=0, le=65_535)
     group_session_ms: int = Field(default=10_000, ge=1_000, le=600_000)
     archive_period_ms: int = Field(default=60_000, ge=500, le=3_600_000)
+    tls_certificate_file: str = Field(default="", max_length=4_096)
+    tls_key_file: str = Field(default="", max_length=4_096)
+    published_on_loopback: bool = False
     operations_port: int | None = Field(default=None, ge=0, le=65_535)
     traces: str = Field(default="", max_length=2_000)
     trace_ratio: float = Field(default=0.1, ge=0, le=1)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from aiokafka.errors import TopicAuthorizationFailedError
 
+from evenflow.console.access.caller import Caller
 from evenflow.console.log_reader import LogReader
 from evenflow.console.problems import Problem, absent
 from evenflow.console.service import Console
@@ -148,7 +149,7 @@ class Letters:
         done = self._console.board.papers.letters.get(letter.origin, "")
         return {"": "open", "retry": "retried", "drop": "dropped"}[done]
 
-    async def retry(self, letter: Letter, *, who: str) -> None:
+    async def retry(self, letter: Letter, *, who: Caller) -> None:
         """Put a record back on its topic: same key, bytes and headers, and a header that names what it repeats."""
         headers = [pair for pair in letter.headers if pair[0] != RETRY_OF]
         again = Encoded(
@@ -167,11 +168,11 @@ class Letters:
             ) from error
         await self._closed(letter, "retry", who)
 
-    async def drop(self, letter: Letter, *, reason: str, who: str) -> None:
+    async def drop(self, letter: Letter, *, reason: str, who: Caller) -> None:
         """Set a letter aside; the log keeps it until it expires."""
         await self._closed(letter, "drop", who, reason)
 
-    async def _closed(self, letter: Letter, action: str, who: str, reason: str = "") -> None:
+    async def _closed(self, letter: Letter, action: str, who: Caller, reason: str = "") -> None:
         await self._console.publish(
             action=f"dead-letter.{action}",
             subject=letter.origin,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from evenflow.console.api.wiring import serve
 from evenflow.console.archive import Archive
 from evenflow.console.letters import Letters
@@ -14,6 +16,8 @@ from evenflow.console.stores import EndedTasks
 from evenflow.console.warden import GROUP, Warden
 from evenflow.events.streams import BILLING
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.security.identity import load_key
+from evenflow.platform.security.sealing import Sealer
 from evenflow.platform.service import EventService, Step
 
 
@@ -36,7 +40,9 @@ def build(runtime: Runtime, settings: ConsoleSettings) -> EventService:
     host = EventService(runtime)
     board = Board(settings, runtime.instance)
     reader = LogReader(runtime)
-    console = Console(runtime, settings, board, host.outlet, reader)
+    key = settings.signing_key_file
+    sealer = Sealer(settings.signer, load_key(Path(key))) if key else None
+    console = Console(runtime, settings, board, host.outlet, reader, sealer)
     ended = EndedTasks(runtime)
     for streams in FOLLOWED:
         # The ledger is shown from its first line, however old; what else expired stands in the documents.

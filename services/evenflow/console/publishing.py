@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from evenflow.console.access.caller import Caller
 from evenflow.console.problems import Problem, invalid, planned
 from evenflow.console.projection.papers import PUBLISHED
 from evenflow.console.service import OWN_VIEW_MS, Console
@@ -29,7 +30,7 @@ class Publishing:
         self._console = console
 
     async def put(
-        self, kind: str, name: str, document: object, *, who: str, reason: str, expect: int | None
+        self, kind: str, name: str, document: object, *, who: Caller, reason: str, expect: int | None
     ) -> list[dict[str, Any]]:
         """Publish a document; what was published, by name and version. Raises Problem or FieldRefused."""
         if kind not in DOORS:
@@ -37,6 +38,8 @@ class Publishing:
             raise Problem(404, "not-found", f"documents of kind {kind[:40]!a} are not put here", way_out=way_out)
         if not isinstance(document, dict):
             raise invalid("", "must be a map of fields")
+        if kind == "queue":
+            who.keep_to(queue=name)
         papers = self._console.board.papers
         versions = DOORS[kind](name, document)
         if expect is not None and papers.version(f"{kind}/{name}") != expect:
@@ -47,7 +50,14 @@ class Publishing:
         published: list[dict[str, Any]] = []
         for each, body in versions:
             version = papers.version(f"{kind}/{each}") + 1
-            fact = DocumentPublished(kind=kind, name=each, version=version, document=body, who=who, reason=reason)  # type: ignore[arg-type]  # DOORS holds only kinds of documents
+            fact = DocumentPublished(
+                kind=kind,  # type: ignore[arg-type]  # DOORS holds only kinds of documents
+                name=each,
+                version=version,
+                document=body,
+                who=who.name,
+                reason=reason or who.reason,
+            )
             await self._console.publish(
                 Fact(streams.POLICIES, fact),
                 action=PUBLISHED,
@@ -61,7 +71,7 @@ class Publishing:
         await self._console.seen(lambda: papers.version(f"{kind}/{last['name']}") >= last["version"], OWN_VIEW_MS)
         return published
 
-    async def add_dataset(self, name: str, document: object, *, who: str, reason: str) -> None:
+    async def add_dataset(self, name: str, document: object, *, who: Caller, reason: str) -> None:
         """Ask inventory to register a dataset. Raises Problem or FieldRefused."""
         if not isinstance(document, dict):
             raise invalid("", "must be a map of fields")
@@ -78,7 +88,7 @@ class Publishing:
         datasets = self._console.board.fleet.datasets
         await self._console.seen(lambda: name in datasets, OWN_VIEW_MS)
 
-    async def drop_copy(self, name: str, site: str, *, who: str, reason: str) -> None:
+    async def drop_copy(self, name: str, site: str, *, who: Caller, reason: str) -> None:
         """Ask inventory to drop a copy. Raises Problem when there is none."""
         known = self._console.board.fleet.datasets.get(name)
         if known is None or all(copy.site != site for copy in known.copies):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from evenflow.console.access.caller import Caller
 from evenflow.console.log_reader import LogReader
 from evenflow.console.problems import Problem, absent, invalid, planned
 from evenflow.console.projection.board import Board
@@ -16,6 +17,7 @@ from evenflow.console.settings import ConsoleSettings
 from evenflow.core.demand.task import Task as Demand
 from evenflow.core.errors import FieldRefused, Refused
 from evenflow.core.lifecycle.event_types import EventType
+from evenflow.core.lifecycle.reasons import Reason
 from evenflow.events import streams
 from evenflow.events.contracts.console import (
     ChangeRecorded,
@@ -24,14 +26,16 @@ from evenflow.events.contracts.console import (
     NodeRevokeRequested,
     NodeUncordonRequested,
 )
+from evenflow.events.contracts.placement import SubmissionRefused
 from evenflow.events.contracts.tasks import TaskCancelRequested, TaskChangeRequested, TaskSubmitted
 from evenflow.events.documents.readiness import planned_in_task
 from evenflow.events.documents.reading import read_document, read_json
 from evenflow.events.documents.task_specification import body_digest, parse_task, task_problems
 from evenflow.events.streams import MESSAGE_BYTES_MAX
-from evenflow.platform.broker.codec import Fact, body_bytes
+from evenflow.platform.broker.codec import Fact, Received, body_bytes, decode
 from evenflow.platform.broker.outlet import Outlet
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.security.sealing import Sealer
 
 #: What a record's headers and key may add to its body.
 ENVELOPE_BYTES: Final = 16_384
@@ -39,6 +43,7 @@ BODY_BYTES_MAX: Final = MESSAGE_BYTES_MAX - ENVELOPE_BYTES
 #: How long an answer waits for the console's own view to show what was just written.
 OWN_VIEW_MS: Final = 2_000
 PROBLEMS_SHOWN: Final = 20
+REQUESTED: Final = "requested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +60,24 @@ class Console:
     """What can be asked for through the API, whoever asks."""
 
     def __init__(
-        self, runtime: Runtime, settings: ConsoleSettings, board: Board, outlet: Outlet, reader: LogReader
+        self,
+        runtime: Runtime,
+        settings: ConsoleSettings,
+        board: Board,
+        outlet: Outlet,
+        reader: LogReader,
+        sealer: Sealer | None = None,
     ) -> None:
         self.runtime = runtime
         self.settings = settings
         self.board = board
         self.reader = reader
         self._outlet = outlet
+        self._sealer = sealer
 
     # tasks ------------------------------------------------------------------------------------------------------------
 
-    async def submit(self, raw: bytes, *, who: str) -> Submitted:
+    async def submit(self, raw: bytes, *, who: Caller) -> Submitted:
         """Check a specification and publish it as it was written. Raises Problem."""
         document = read_document(raw, source="the body")
         problems = task_problems(document)
@@ -74,6 +86,7 @@ class Console:
             rows = [{"path": path, "problem": problem} for path, problem in problems[:PROBLEMS_SHOWN]]
             raise Problem(422, "invalid", problem, path=path, way_out="Correct the field and submit again.", more=rows)
         task = parse_task(document, new_id=self.runtime.ids.new_id)
+        who.keep_to(tenant=task.tenant, queue=task.queue)
         if paths := planned_in_task(task):
             raise planned(paths)
         key = f"{task.tenant}/{task.id}"
@@ -94,6 +107,8 @@ class Console:
         await self.seen(lambda: self._answered(key, submitted), wait_ms)
         task = self.board.tasks.find(key)
         if task is not None and not submitted.known and self._caused(task, submitted.event, REFUSED):
+            if (distrust := await self._distrust(task, submitted.event)) is not None:
+                raise distrust
             raise Problem(
                 409,
                 "id-conflict",
@@ -103,9 +118,10 @@ class Console:
             )
         return task
 
-    async def cancel(self, key: str, *, reason: str, who: str) -> Task:
+    async def cancel(self, key: str, *, reason: str, who: Caller) -> Task:
         """Ask for a task's cancellation; a task that ended is left alone. Raises Problem."""
         task = self.task(key)
+        who.keep_to(tenant=task.tenant, queue=task.queue)
         if task.terminal:
             return task
         body = TaskCancelRequested(tenant=task.tenant, task=task.task, reason=reason)
@@ -114,9 +130,10 @@ class Console:
         )
         return task
 
-    async def reprioritise(self, key: str, priority: int, *, reason: str, who: str) -> Task:
+    async def reprioritise(self, key: str, priority: int, *, reason: str, who: Caller) -> Task:
         """Ask for another priority. Raises Problem."""
         task = self.task(key)
+        who.keep_to(tenant=task.tenant, queue=task.queue)
         if task.terminal:
             raise Problem(409, "ended", f"the task is {task.end}; its priority means nothing now", path="priority")
         change = {"priority": priority}
@@ -135,7 +152,7 @@ class Console:
 
     # nodes ------------------------------------------------------------------------------------------------------------
 
-    async def administer(self, node: str, action: str, *, reason: str, deadline_ms: int | None, who: str) -> None:
+    async def administer(self, node: str, action: str, *, reason: str, deadline_ms: int | None, who: Caller) -> None:
         """Ask inventory to cordon, uncordon, drain or revoke a node. Raises Problem."""
         if not self.board.fleet.known(node):
             raise absent("node", node, "evenflow nodes shows the registered nodes.")
@@ -158,11 +175,25 @@ class Console:
     # writing ----------------------------------------------------------------------------------------------------------
 
     async def publish(
-        self, *facts: Fact, action: str, subject: str, parameters: dict[str, Any], who: str, reason: str = ""
+        self,
+        *facts: Fact,
+        action: str,
+        subject: str,
+        parameters: dict[str, Any],
+        who: Caller,
+        reason: str = "",
+        outcome: str = REQUESTED,
     ) -> None:
         """Write facts, then who asked for them. Raises Problem when one is too large for the log, else Unavailable."""
         change = ChangeRecorded(
-            actor=who, action=action, subject=subject, parameters=parameters, reason=reason, outcome="requested"
+            actor=who.name,
+            action=action,
+            subject=subject,
+            parameters=parameters,
+            reason=reason or who.reason,
+            outcome=outcome,
+            role=str(who.role or ""),
+            address=who.address,
         )
         audit = Fact(streams.AUDIT, change)
         for fact in (*facts, audit):
@@ -173,7 +204,12 @@ class Console:
                     f"the record would be larger than {BODY_BYTES_MAX} bytes",
                     way_out="Send a smaller document; keep data outside of it.",
                 )
-        await self._outlet.publish(*facts, audit)
+        await self._outlet.publish(*map(self._sealed, facts), audit)
+        who.recorded += 1
+
+    def _sealed(self, fact: Fact) -> Fact:
+        """What asks something of a task goes out signed where the console has a key."""
+        return replace(fact, seal=self._sealer) if fact.stream is streams.TASKS else fact
 
     async def seen(self, predicate: Callable[[], bool], wait_ms: int) -> bool:
         """Wait until the tables show something, at most `wait_ms`."""
@@ -206,6 +242,23 @@ class Console:
             return body_digest(read_document(record.value, source="the log")) == body_digest(document)
         except Refused:
             return False
+
+    async def _distrust(self, task: Task, event: str) -> Problem | None:
+        """The answer where placement refused a submission for its signature."""
+        for entry in task.course.ordered():
+            if entry.cause != event or entry.type != REFUSED:
+                continue
+            record = await self.reader.one(entry.topic, entry.partition, entry.offset)
+            read = decode(record, streams.ASSIGNMENTS) if record is not None else None
+            body = read.body if isinstance(read, Received) else None
+            if isinstance(body, SubmissionRefused) and body.reason.reason is Reason.PERMISSION:
+                return Problem(
+                    403,
+                    "not-trusted",
+                    f"placement does not take this console's submissions: {body.reason.available}",
+                    way_out="Give the console a signing_key_file, and make its key known: evenflow signers add.",
+                )
+        return None
 
     def _heard_of(self, key: str, event: str) -> bool:
         task = self.board.tasks.find(key)

@@ -1,10 +1,11 @@
-"""What the console keeps and reads outside the log: ended tasks as documents, the chunks of tasks' output."""
+"""What the console keeps and reads outside the log: ended tasks, join tokens, the chunks of tasks' output."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.security.join_tokens import issue_token, revoke_token, system_bytes
 from evenflow.platform.stores.ports import Absent
 
 ENDED: Final = "ended_tasks"
@@ -26,6 +27,24 @@ class EndedTasks:
         """A task's last status and course."""
         stored = await self._runtime.documents.get(ENDED, key)
         return stored.body if stored is not None else None
+
+
+class Invitations:
+    """One-time join tokens: made here, used up by whichever gateway is shown one."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    async def issue(self, *, lifetime_ms: int, by: str) -> str:
+        """A new token's text. Raises FieldRefused for a wrong lifetime, Unavailable when it can't be kept."""
+        now_ms = self._runtime.clock.now_ms()
+        documents = self._runtime.documents
+        grants = {"invited_by": by}
+        return await issue_token(documents, system_bytes, now_ms=now_ms, lifetime_ms=lifetime_ms, grants=grants)
+
+    async def revoke(self, token_id: str) -> bool:
+        """Remove a token; True when there was one. A node that joined with it stays: `nodes revoke` takes it out."""
+        return await revoke_token(self._runtime.documents, token_id)
 
 
 class Output:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ class PlacementSettings(Settings):
 
     `gather_ms`: wait before a round for more input. `round_limit_ms`: after this a round's fate is unknown and the
     process ends. `start_failures_quarantine`: failed starts in a row that close a node; 0 takes the policy's number.
+    `unsigned_submissions`: who may ask something of tasks without a signature: any, only the tenant anonymous, or none.
+    A wrong signature is refused always.
     """
 
     pool: str = Field(default="default", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
@@ -39,3 +41,4 @@ class PlacementSettings(Settings):
     ended_tasks_max: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
     replay_window_count: Annotated[int, Field(ge=1, le=65_536)] = 1_024
     signed_receipts_only: bool = True
+    unsigned_submissions: Literal["any", "anonymous", "none"] = "any"

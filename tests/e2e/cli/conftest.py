@@ -60,6 +60,7 @@ class Dev:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         self._arguments = arguments
+        self.environment: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
         self.url = self.gateway_url = self.token = ""
         self.ready_s = 0.0
@@ -73,7 +74,7 @@ class Dev:
                 [*COMMAND, "dev", "--port", "0", "--gateway-port", "0", *self._arguments, *more],
                 stdout=out,
                 stderr=err,
-                env=surroundings(),
+                env=surroundings(**self.environment),
             )
         while "Ctrl-C stops it" not in output.read_text():
             if self.process.poll() is not None or time.monotonic() - begun > READY_S:
@@ -84,9 +85,9 @@ class Dev:
         self.url = re.findall(r"ready: (http://\S+)/api/v1", text)[0]
         self.gateway_url, self.token = re.findall(r"--url (\S+) --token (\S+)", text)[0]
 
-    def run(self, *arguments: str, given: bytes = b"") -> Done:
+    def run(self, *arguments: str, given: bytes = b"", **environment: str) -> Done:
         """A command against it."""
-        return evenflow(*arguments, given=given, EVENFLOW_URL=self.url)
+        return evenflow(*arguments, given=given, EVENFLOW_URL=self.url, **environment)
 
     def until(self, what: str, check: Any, timeout_s: float = 60.0) -> Any:
         """Ask again until the answer is right; the right answer."""

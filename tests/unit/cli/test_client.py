@@ -48,7 +48,7 @@ def test_an_answer_that_was_read_is_let_go_at_once() -> None:
             assert await client.send(calls.listing("sites")) == []
 
     async def of_an_agent() -> None:
-        exchange = http.HttpExchange("http://gateway")
+        exchange = http.HttpExchange("http://localhost")
         exchange._client = httpx.AsyncClient(transport=httpx.MockTransport(answering(kept)))
         assert (await exchange(HttpRequest("GET", "/", {}, b""), timeout_ms=1_000)).status == 200
         await exchange.close()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from evenflow.cli.connection import SHOWN
 from evenflow.cli.exits import WRONG, Stop
 
 GATEWAY_URL = "http://127.0.0.1:7071"
@@ -16,7 +17,9 @@ def agent(
     url: Annotated[
         str, typer.Option("--url", envvar="EVENFLOW_GATEWAY_URL", help="The gateway's address.")
     ] = GATEWAY_URL,
-    token: Annotated[str, typer.Option("--token", envvar="EVENFLOW_TOKEN", help="A join token; needed once.")] = "",
+    token: Annotated[
+        str, typer.Option("--token", envvar="EVENFLOW_JOIN_TOKEN", help="A join token; needed once.")
+    ] = "",
     node: Annotated[str, typer.Option("--node", help="The node's id; the machine's name if left out.")] = "",
     site: Annotated[str, typer.Option("--site", help="The site it stands at.")] = "local",
     document: Annotated[
@@ -51,12 +54,12 @@ def agent(
     from evenflow.hosting.joining.machine import TRANSPORTS, AgentOptions, run_agent
 
     if not url.startswith(("http://", "https://")):
-        raise Stop(WRONG, f"{url!r} is no address", path="--url", way_out="Write http://host:port.")
+        raise Stop(WRONG, f"{url!r} is no address", path="--url", way_out="Write http://host:port, or https://.")
     if transport not in TRANSPORTS:
         known = " or ".join(TRANSPORTS)
         raise Stop(WRONG, f"{transport[:40]!a} is no transport", path="--transport", way_out=f"Write {known}.")
     options = AgentOptions(
         url=url, token=token, node=node, site=site, document=document, folder=data, transport=transport,
-        operations_port=operations_port,
+        operations_port=operations_port, ca=SHOWN.ca,
     )  # fmt: skip
     raise typer.Exit(run_agent(options))

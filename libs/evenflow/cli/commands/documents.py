@@ -67,7 +67,7 @@ def put(
     document = read_file(file)
     with connected(url) as client:
         if kind == "dataset":
-            answer = raw(client, calls.put_dataset(name, document))
+            answer = raw(client, calls.put_dataset(name, document, reason))
         else:
             answer = raw(client, calls.put_document(kind, name, document, reason, expect))
     if wants_json(output, json_flag):

@@ -79,12 +79,17 @@ def show(
 
 @app.command()
 def retry(
-    place: PlaceArgument, url: UrlOption = URL, output: FormOption = Form.TABLE, json_flag: JsonOption = False
+    place: PlaceArgument,
+    reason: ReasonOption = "",
+    url: UrlOption = URL,
+    output: FormOption = Form.TABLE,
+    json_flag: JsonOption = False,
 ) -> None:
     """Put a record back on its topic with its own key, bytes and headers."""
     from evenflow.client import calls
 
-    _done(fetch(url, calls.letter(*read_place(place), action="retry")), as_json=wants_json(output, json_flag))
+    call = calls.letter(*read_place(place), action="retry", reason=reason)
+    _done(fetch(url, call), as_json=wants_json(output, json_flag))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`evenflow nodes`: list, show, cordon, uncordon, drain, revoke."""
+"""`evenflow nodes`: list, show, cordon, uncordon, drain, revoke, invite, uninvite."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evenflow.cli.options import (
     LimitOption,
     ReasonOption,
     UrlOption,
+    seconds_of,
     wants_json,
 )
 from evenflow.cli.output import facts, say, show_json, state_cell, table
@@ -195,3 +196,43 @@ def revoke(
     if not yes:
         typer.confirm(f"Take {node} out for good?", abort=True, err=True)
     _act(node, "revoke", reason, None, url, as_json=wants_json(output, json_flag))
+
+
+@app.command()
+def invite(
+    expires: Annotated[str, typer.Option("--expires", help="How long it may be used: 1d, 2h; at most 30d.")] = "1d",
+    reason: ReasonOption = "",
+    url: UrlOption = URL,
+    output: FormOption = Form.TABLE,
+    json_flag: JsonOption = False,
+) -> None:
+    """Make a one-time join token for a node. It is printed once: evenflow agent --url … --token TOKEN."""
+    from evenflow.client import calls
+
+    answer = fetch(url, calls.invite(seconds_of(expires, "--expires"), reason))
+    if wants_json(output, json_flag):
+        show_json(answer)
+        return
+    say(answer["token"])
+    until = words.clock(answer["expires_ms"])
+    typer.echo(
+        f"for one node until {until}; take it back with: evenflow nodes uninvite {answer['invitation']}", err=True
+    )
+
+
+@app.command()
+def uninvite(
+    invitation: Annotated[str, typer.Argument(metavar="ID", help="As `nodes invite` said, or `evenflow changes`.")],
+    reason: ReasonOption = "",
+    url: UrlOption = URL,
+    output: FormOption = Form.TABLE,
+    json_flag: JsonOption = False,
+) -> None:
+    """Take an unused join token back."""
+    from evenflow.client import calls
+
+    answer = fetch(url, calls.uninvite(invitation, reason))
+    if wants_json(output, json_flag):
+        show_json(answer)
+    else:
+        say(f"the join token {invitation} is taken back")

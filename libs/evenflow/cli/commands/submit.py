@@ -11,12 +11,13 @@ import typer
 from evenflow.cli import words
 from evenflow.cli.connection import connected, raw
 from evenflow.cli.exits import FAILED, WRONG, Stop
-from evenflow.cli.options import URL, Form, FormOption, JsonOption, UrlOption, wants_json
+from evenflow.cli.options import URL, Form, FormOption, JsonOption, ReasonOption, UrlOption, wants_json
 from evenflow.cli.output import say, show_json
 
 
 def submit(
     file: Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON; - reads standard input.")],
+    reason: ReasonOption = "",
     wait: Annotated[float, typer.Option("--wait", min=0, max=25, help="Seconds to wait for the decision.")] = 5.0,
     url: UrlOption = URL,
     output: FormOption = Form.TABLE,
@@ -27,7 +28,7 @@ def submit(
 
     document = read_file(file)
     with connected(url) as client:
-        answer = raw(client, calls.submit(document, round(wait * 1000)))
+        answer = raw(client, calls.submit(document, round(wait * 1000), reason))
     if wants_json(output, json_flag):
         show_json(answer)
     else:

@@ -91,7 +91,11 @@ class DocumentPublished(Contract):
 
 
 class ChangeRecorded(Contract):
-    """Who changed what, with parameters and reason."""
+    """Who changed what, or tried to, with parameters and reason.
+
+    `role` is what let the actor do it and `address` where the request came from; both empty in older records.
+    `outcome` is requested, refused with its code, or nothing to do.
+    """
 
     TYPE: ClassVar = EventType.CHANGE_RECORDED
     actor: Text
@@ -100,3 +104,5 @@ class ChangeRecorded(Contract):
     parameters: Document
     reason: Text = ""
     outcome: Text = ""
+    role: Text = ""
+    address: Text = ""

@@ -229,7 +229,7 @@ class TaskChangeRefused(Contract):
 
 
 class SubmissionRefused(Contract):
-    """A used id with another body: the task it names is untouched."""
+    """A used id with another body, or a request without a right signature: the task it names is untouched."""
 
     TYPE: ClassVar = EventType.SUBMISSION_REFUSED
     tenant: Text

@@ -20,7 +20,8 @@ from evenflow.platform.broker.ports import Consumer, Transport
 from evenflow.platform.clock import Clock
 from evenflow.platform.stores.ports import Objects
 
-GROUP: Final = "evenflow.archive"
+#: The name begins with the console's, in whose process it runs: its user may join such groups.
+GROUP: Final = "evenflow.console.archive"
 POLL_MS: Final = 500
 RECORDS_MAX: Final = 5_000
 TOPICS: Final = tuple(stream.name for stream in BY_NAME.values() if stream.archive)

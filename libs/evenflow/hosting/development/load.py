@@ -81,10 +81,11 @@ def next_task(chance: random.Random, number: int) -> dict[str, Any]:
 class World:
     """Publishes what is missing, then submits; a service of the process."""
 
-    def __init__(self, console: Asgi, clock: Clock, log: Any, *, seed: int, load: bool) -> None:
+    def __init__(self, console: Asgi, clock: Clock, log: Any, *, token: str, seed: int, load: bool) -> None:
         self.name = "neighbourhood"
         self._clock = clock
         self._log = log
+        self._token = token
         self._load = load
         self._random = random.Random(seed)  # noqa: S311  load, not secrets
         self._console = console
@@ -94,7 +95,7 @@ class World:
     async def start(self) -> None:
         """Publish sites, links, queues and datasets that are not there yet, and begin."""
         transport = httpx.ASGITransport(app=self._console)  # type: ignore[arg-type]  # the same messages by another name
-        self._client = AsyncClient("http://localhost", who=WHO, transport=transport)
+        self._client = AsyncClient("http://localhost", who=WHO, token=self._token, transport=transport)
         await self._publish(self._client)
         self._task = asyncio.create_task(self._submit_for_ever(self._client))
 

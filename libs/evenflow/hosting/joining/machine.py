@@ -35,6 +35,7 @@ class AgentOptions:
 
     `transport` kafka: over a gateway of its own instead of the one at `url`. `operations_port`: where /health, /ready
     and /metrics are answered, 0 = any free port, None = nowhere, since many agents may share a machine.
+    `ca` is a file of certificates to trust instead of the usual ones.
     """
 
     url: str
@@ -45,6 +46,7 @@ class AgentOptions:
     folder: Path | None = None
     transport: str = GATEWAY
     operations_port: int | None = None
+    ca: str = ""
 
 
 def run_agent(options: AgentOptions) -> int:
@@ -60,7 +62,7 @@ async def _run(options: AgentOptions, document: dict[str, Any], folder: Path) ->
     told = until_told()
     clock = SystemClock()
     log = make_log(service=f"agent-{document['id']}", instance=str(os.getpid()), clock=clock, level="info")
-    way: Way = HttpWay(options.url, options.token) if options.transport == GATEWAY else _own_way(folder)
+    way: Way = HttpWay(options.url, options.token, options.ca) if options.transport == GATEWAY else _own_way(folder)
     doors = Watched(way, document["id"], clock, options.operations_port)
     await doors.open()
 

@@ -28,12 +28,12 @@ class Way(Protocol):
 
 
 class HttpWay:
-    """To a gateway somewhere. Raises FieldRefused for a URL that is none."""
+    """To a gateway somewhere; `ca` is a file of certificates to trust. Raises FieldRefused for a URL that is none."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, ca: str = "") -> None:
         self.url = url
         self.token = token
-        self.exchange = HttpExchange(url)
+        self.exchange = HttpExchange(url, ca)
 
     def waits_for(self) -> dict[str, str]:
         """The agent itself knows whether its gateway answers."""

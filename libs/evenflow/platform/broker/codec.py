@@ -6,7 +6,7 @@ partition or spoils the batch it came in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -83,7 +83,10 @@ class Bad:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something to write. `key` and `id` are worked out when left empty; `body` None writes a tombstone for `key`."""
+    """Something to write. `key` and `id` are worked out when left empty; `body` None writes a tombstone for `key`.
+
+    `seal` signs the record as it goes out.
+    """
 
     stream: Stream
     body: Contract | None
@@ -94,6 +97,7 @@ class Fact:
     traceparent: str = ""
     stamp: AgentStamp | None = None
     subject: str = field(default="")
+    seal: Callable[[Encoded], Encoded] | None = None
 
 
 @dataclass(slots=True)  # never changed; not frozen, which triples the cost of what is made for every record

@@ -79,7 +79,8 @@ class Outlet:
         """A fact as this service would send it."""
         runtime = self._runtime
         new_id = "" if fact.id or fact.cause is not None else runtime.ids.new_id()
-        return encode(fact, source=runtime.name, now_ms=runtime.clock.now_ms(), new_id=new_id, wire=runtime.wire)
+        record = encode(fact, source=runtime.name, now_ms=runtime.clock.now_ms(), new_id=new_id, wire=runtime.wire)
+        return record if fact.seal is None else fact.seal(record)
 
     async def publish(self, *facts: Fact) -> None:
         """Write all facts; returns when the log has them.

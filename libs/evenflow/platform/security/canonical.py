@@ -23,7 +23,8 @@ class SignedFields:
     """What is signed besides the value. Text is ASCII (all ids are); what does not apply stays empty or 0.
 
     `session` is the agent's, `sequence` counts within it from 1; `type` is the event's; `attempt`, `member` and `epoch`
-    are those of the command that the receipt answers.
+    are those of the command that the receipt answers. Who asks something of a task signs other facts in the same form:
+    `signatures.submission_fields` says which.
     """
 
     node: str

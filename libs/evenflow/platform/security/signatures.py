@@ -21,6 +21,7 @@ TAG_BYTES: Final = 16
 SESSION_KEY_BYTES: Final = 32
 
 _RECEIPT: Final = "evenflow-receipt-1"
+_SUBMISSION: Final = "evenflow-submission-1"
 _TELEMETRY: Final = "evenflow-telemetry-1"
 _SESSION: Final = b"evenflow-session"
 
@@ -34,6 +35,29 @@ def verify_receipt(public: Ed25519PublicKey, value: bytes, fields: SignedFields,
     """True when the holder of the key signed exactly this value and these fields; never raises for bad input."""
     try:
         public.verify(signature, canonical_form(_RECEIPT, value, fields))
+    except (InvalidSignature, Refused):
+        return False
+    return True
+
+
+def submission_fields(*, signer: str, event: str, type_: str, key: str, time_ms: int) -> SignedFields:
+    """What a producer signs beside the value when it asks something of a task.
+
+    The event's id, the record's key and the writer's time are in it, so that the same value under another id or key is
+    another statement, and an old one is known by its age.
+    """
+    return SignedFields(node=signer, session=event, sequence=time_ms, type=type_, task=key)
+
+
+def sign_submission(key: Ed25519PrivateKey, value: bytes, fields: SignedFields) -> bytes:
+    """64 bytes over the value as it will be published. Raises Refused for fields that have no canonical form."""
+    return key.sign(canonical_form(_SUBMISSION, value, fields))
+
+
+def verify_submission(public: Ed25519PublicKey, value: bytes, fields: SignedFields, signature: bytes) -> bool:
+    """True when the holder of the key signed exactly this value and these fields; never raises for bad input."""
+    try:
+        public.verify(signature, canonical_form(_SUBMISSION, value, fields))
     except (InvalidSignature, Refused):
         return False
     return True

@@ -8,6 +8,7 @@ import httpx
 
 from evenflow.agent.clients.exchange import HttpRequest, HttpResponse
 from evenflow.core.errors import FieldRefused, Unavailable
+from evenflow.platform.security.channels import authorities, may_carry_secrets
 
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
@@ -15,13 +16,20 @@ _SPENT: Final = httpx.ByteStream(b"")
 
 
 class HttpExchange:
-    """Requests to one gateway's URL, such as http://127.0.0.1:8470."""
+    """Requests to one gateway's URL, such as https://gateway:7071; plain HTTP only on this machine.
 
-    def __init__(self, url: str) -> None:
+    `ca` is a file of certificates to trust instead of the usual ones.
+    """
+
+    def __init__(self, url: str, ca: str = "") -> None:
         if not url.startswith(("http://", "https://")):
             raise FieldRefused("url", "must begin with http:// or https://")
+        if not may_carry_secrets(url):
+            raise FieldRefused("url", f"{url[:200]} is plain HTTP beyond this machine; join over https://")
         self._url = url.rstrip("/")
-        self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=8), trust_env=False)
+        self._client = httpx.AsyncClient(
+            limits=httpx.Limits(max_connections=8), trust_env=False, verify=authorities(ca) if ca else True
+        )
 
     async def __call__(self, request: HttpRequest, *, timeout_ms: int) -> HttpResponse:
         """One request; whatever goes wrong on the way is Unavailable."""

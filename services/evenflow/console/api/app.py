@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from evenflow.console.access.admission import authorise, caller_of
 from evenflow.console.api.reading import reply
 from evenflow.console.problems import Problem, Refusal, problem_of
 from evenflow.core.errors import EvenflowError
 
 VERSION: Final = "1"
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
-    403: {"model": Refusal, "description": "The API has another name, or another site's page asks"},
+    401: {"model": Refusal, "description": "No token, or one that is not known, expired or revoked"},
+    403: {
+        "model": Refusal,
+        "description": "Another role is needed, the token is bounded to something else, the API has another name, or"
+        " another site's page asks",
+    },
     404: {"model": Refusal, "description": "There is no such thing"},
     422: {"model": Refusal, "description": "A field of the body or of the address is wrong, or planned"},
+    429: {"model": Refusal, "description": "Too many wrong tokens from this address"},
     503: {"model": Refusal, "description": "Not ready, or the log or a store is away; try again"},
 }
 #: Whatever changes something, or may carry a body, is refused for these too.
@@ -44,7 +51,7 @@ def application(routers: Sequence[APIRouter]) -> FastAPI:
         redirect_slashes=False,
     )
     for router in routers:
-        app.include_router(router, responses=REFUSALS)
+        app.include_router(router, responses=REFUSALS, dependencies=[Depends(authorise)])
     plain = app.openapi
 
     def described() -> dict[str, Any]:
@@ -65,12 +72,12 @@ def application(routers: Sequence[APIRouter]) -> FastAPI:
     return app
 
 
-async def on_product_error(_request: Request, error: Exception) -> Response:
+async def on_product_error(request: Request, error: Exception) -> Response:
     """An error of the product's tree."""
-    return _answer(problem_of(error))
+    return _answer(request, problem_of(error))
 
 
-async def on_wrong_parameter(_request: Request, error: Exception) -> Response:
+async def on_wrong_parameter(request: Request, error: Exception) -> Response:
     """A parameter of the address is wrong: the first one is named."""
     first: dict[str, Any] = dict(error.errors()[0]) if isinstance(error, RequestValidationError) else {}
     place = [str(step) for step in first.get("loc", ()) if step not in ("query", "path", "body")]
@@ -80,18 +87,19 @@ async def on_wrong_parameter(_request: Request, error: Exception) -> Response:
     problem = Problem(
         422, "invalid", message, path=".".join(place)[:200], way_out="GET /api/v1/openapi.json lists the parameters."
     )
-    return _answer(problem)
+    return _answer(request, problem)
 
 
-async def on_unknown_address(_request: Request, error: Exception) -> Response:
+async def on_unknown_address(request: Request, error: Exception) -> Response:
     """An address or a method that the API does not have."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     text = str(error.detail) if isinstance(error, HTTPException) else "failed"
     code = {404: "not-found", 405: "method-refused"}.get(status, "refused")
-    return _answer(Problem(status, code, text, way_out=_WAYS.get(status, "Correct the request.")))
+    return _answer(request, Problem(status, code, text, way_out=_WAYS.get(status, "Correct the request.")))
 
 
-def _answer(problem: Problem) -> Response:
+def _answer(request: Request, problem: Problem) -> Response:
+    caller_of(request.scope).refusal = problem
     answer = reply(problem.row(), problem.status)
     if problem.status == 503:
         answer.headers["retry-after"] = "1"

@@ -73,6 +73,9 @@ class ConditionRoutes:
             "Answers by method and status.",
             {(("method", method), ("status", str(status))): n for (method, status), n in answers.items()},
         )
+        left_out = self.guard.recording.left_out_count if self.guard is not None else 0
+        about = "Refused changes that the record leaves out."
+        _counter(lines, "evenflow_console_unrecorded_total", about, {(): left_out})
         _gauge(lines, "evenflow_console_readers", "Open event streams.", {(): board.feed.reader_count})
         return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -7,8 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from evenflow.console.api.reading import DOCUMENT_BODY, Strict, document_of, reply, who_asks
+from evenflow.console.access.admission import caller_of
+from evenflow.console.api.reading import DOCUMENT_BODY, Strict, document_of, reply
 from evenflow.console.problems import absent
+from evenflow.console.projection.papers import HIDDEN
 from evenflow.console.publishing import Publishing
 from evenflow.console.service import Console
 
@@ -54,12 +56,13 @@ class DocumentRoutes:
     async def listed(self, query: Annotated[OfKind, Query()]) -> Response:
         """GET /documents."""
         found = self._papers.by_key
-        return reply({"items": [found[k].row() for k in sorted(found) if query.kind in ("", found[k].body.kind)]})
+        rows = [found[k].row() for k in sorted(found) if query.kind in ("", found[k].body.kind)]
+        return reply({"items": [row for row in rows if row["kind"] != HIDDEN]})
 
     async def get(self, kind: str, name: str) -> Response:
         """GET /documents/{kind}/{name}."""
         paper = self._papers.by_key.get(f"{kind}/{name}")
-        if paper is None:
+        if paper is None or kind == HIDDEN:
             raise absent("document", f"{kind}/{name}", "GET /api/v1/documents lists those that are there.")
         return reply(paper.row())
 
@@ -67,13 +70,13 @@ class DocumentRoutes:
         """PUT /documents/{kind}/{name}."""
         document = await document_of(request, self._console.settings.body_bytes_max)
         published = await self._publishing.put(
-            kind, name, document, who=who_asks(request), reason=query.reason, expect=query.expect
+            kind, name, document, who=caller_of(request.scope), reason=query.reason, expect=query.expect
         )
         return reply({"published": published, "permalink": f"/api/v1/documents/{kind}/{name}"}, 202)
 
     async def history(self, kind: str, name: str) -> Response:
         """GET /documents/{kind}/{name}/history."""
         versions = self._papers.versions(f"{kind}/{name}")
-        if not versions:
+        if not versions or kind == HIDDEN:
             raise absent("document", f"{kind}/{name}", "GET /api/v1/documents lists those that are there.")
         return reply({"items": versions})

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
+from evenflow.console.access.admission import caller_of
 from evenflow.console.api.reading import (
     DOCUMENT_BODY,
     PAGE_MAX,
@@ -15,7 +16,6 @@ from evenflow.console.api.reading import (
     fields_of,
     reason_in,
     reply,
-    who_asks,
 )
 from evenflow.console.live_load import LiveView
 from evenflow.console.problems import absent
@@ -135,7 +135,7 @@ class FleetRoutes:
         known = ("reason", "deadline_s") if action == "drain" else ("reason",)
         given = await fields_of(request, self._console.settings.body_bytes_max, *known)
         await self._console.administer(
-            node, action, reason=reason_in(given), deadline_ms=node_deadline(given), who=who_asks(request)
+            node, action, reason=reason_in(given), deadline_ms=node_deadline(given), who=caller_of(request.scope)
         )
         return reply({"node": node, "requested": action, "permalink": f"/api/v1/nodes/{node}"}, 202)
 
@@ -157,12 +157,12 @@ class FleetRoutes:
     async def add_dataset(self, dataset: str, request: Request) -> Response:
         """PUT /datasets/{dataset}."""
         document = await document_of(request, self._console.settings.body_bytes_max)
-        await self._publishing.add_dataset(dataset, document, who=who_asks(request), reason="")
+        await self._publishing.add_dataset(dataset, document, who=caller_of(request.scope), reason="")
         return reply({"dataset": dataset, "requested": "add", "permalink": "/api/v1/datasets"}, 202)
 
     async def drop_copy(
         self, dataset: str, site: str, request: Request, query: Annotated[Removal, Query()]
     ) -> Response:
         """DELETE /datasets/{dataset}/copies/{site}."""
-        await self._publishing.drop_copy(dataset, site, who=who_asks(request), reason=query.reason)
+        await self._publishing.drop_copy(dataset, site, who=caller_of(request.scope), reason=query.reason)
         return reply({"dataset": dataset, "site": site, "requested": "drop"}, 202)

@@ -1,4 +1,4 @@
-"""The outermost layer: who may call from where, headers of every answer, counts, and errors that nobody foresaw.
+"""The outermost layer: who calls and from where, headers of every answer, counts, and errors that nobody foresaw.
 
 The API listens on loopback, where any page in a browser can reach it. So a foreign `Host` is refused (a name made to
 point at loopback), and a change asked for by another site's page is refused too.
@@ -13,10 +13,16 @@ from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 
+from evenflow.console.access.admission import Admission
+from evenflow.console.access.caller import SCOPE, UNKNOWN, Caller
+from evenflow.console.access.recording import Recording
 from evenflow.console.problems import Problem, problem_of
 from evenflow.platform.asgi import Asgi
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+#: What anybody may ask: whether it lives and serves.
+OPEN: Final = ("/health", "/ready")
+RETRY_AFTER_S: Final = {429: b"60", 503: b"1"}
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _HEADERS: Final = (
     (b"cache-control", b"no-store"),
@@ -31,8 +37,12 @@ Message = dict[str, Any]
 class Guard:
     """Wraps the API's application."""
 
-    def __init__(self, app: Asgi, *, hosts: Iterable[str], log: Any) -> None:
+    def __init__(
+        self, app: Asgi, *, admission: Admission, recording: Recording, hosts: Iterable[str], log: Any
+    ) -> None:
         self.app = app
+        self.recording = recording
+        self._admission = admission
         self._hosts = (*LOOPBACK, *hosts)
         self._log = log
         self.answers: Counter[tuple[str, int]] = Counter()
@@ -45,17 +55,22 @@ class Guard:
             return
         method = str(scope.get("method", "GET"))
         started = False
+        answered = 500
+        caller = scope[SCOPE] = Caller(UNKNOWN, None, address=_address(scope))
 
         async def answer(message: Message) -> None:
-            nonlocal started
+            nonlocal started, answered
             if message["type"] == "http.response.start":
                 started = True
-                self.answers[method if method in _METHODS else "other", int(message["status"])] += 1
+                answered = int(message["status"])
+                self.answers[method if method in _METHODS else "other", answered] += 1
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
         try:
             self._admit(method, scope)
+            if scope["path"] not in OPEN:
+                caller = scope[SCOPE] = self._admission.caller(scope)
             await self.app(scope, receive, answer)
         except Exception as error:
             problem = problem_of(error)
@@ -63,7 +78,11 @@ class Guard:
                 self._log.error("request failed", method=method, problem=f"{type(error).__name__}: {error}"[:500])
             if started:
                 raise
+            caller.refusal = problem
             await refuse(problem, answer)
+        finally:
+            if method not in _READS:
+                await self.recording.ended(scope, caller, answered)
 
     def _admit(self, method: str, scope: Message) -> None:
         headers = dict(scope.get("headers", []))
@@ -88,6 +107,11 @@ class Guard:
             )
 
 
+def _address(scope: Message) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
 _METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -101,7 +125,9 @@ async def refuse(problem: Problem, send: Callable[[Any], Awaitable[None]]) -> No
     """Write an error as a whole answer."""
     body = to_json(problem.row()) + b"\n"
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if problem.status == 503:
-        headers.append((b"retry-after", b"1"))
+    if problem.status in RETRY_AFTER_S:
+        headers.append((b"retry-after", RETRY_AFTER_S[problem.status]))
+    if problem.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from evenflow.console.api.reading import PAGE_MAX, Strict, fields_of, reason_in, reply, who_asks
+from evenflow.console.access.admission import caller_of
+from evenflow.console.api.reading import PAGE_MAX, Strict, fields_of, reason_in, reply
 from evenflow.console.letters import Letters
 from evenflow.console.problems import Problem
 from evenflow.console.service import Console
@@ -53,14 +54,14 @@ class LetterRoutes:
         """POST /dlq/{topic}/{partition}/{offset}/retry."""
         await fields_of(request, self._console.settings.body_bytes_max)
         letter = await self._letters.one(topic, _bounded(partition), _bounded(offset))
-        await self._letters.retry(letter, who=who_asks(request))
+        await self._letters.retry(letter, who=caller_of(request.scope))
         return reply({"origin": letter.origin, "topic": letter.topic, "requested": "retry"}, 202)
 
     async def drop(self, topic: str, partition: int, offset: int, request: Request) -> Response:
         """POST /dlq/{topic}/{partition}/{offset}/drop."""
         given = await fields_of(request, self._console.settings.body_bytes_max, "reason")
         letter = await self._letters.one(topic, _bounded(partition), _bounded(offset))
-        await self._letters.drop(letter, reason=reason_in(given), who=who_asks(request))
+        await self._letters.drop(letter, reason=reason_in(given), who=caller_of(request.scope))
         return reply({"origin": letter.origin, "topic": letter.topic, "requested": "drop"}, 202)
 
 

@@ -16,11 +16,7 @@ from evenflow.events.documents.reading import read_document
 PAGE_MAX: Final = 500
 #: Longest that an answer waits for what was asked to be waited for.
 WAIT_MS_MAX: Final = 25_000
-WHO_MAX: Final = 120
 REASON_MAX: Final = 1_000
-#: Without authentication yet, a caller's name is what it says; the audit keeps it as such.
-WHO_HEADER: Final = "x-evenflow-who"
-
 
 #: How a body that is a whole document is described.
 DOCUMENT_BODY: Final[dict[str, Any]] = {
@@ -59,13 +55,6 @@ Paged = Annotated[Page, Query()]
 def reply(value: Any, status: int = 200) -> Response:
     """A JSON answer."""
     return Response(to_json(value) + b"\n", status_code=status, media_type="application/json")
-
-
-def who_asks(request: Request) -> str:
-    """The name the caller gives itself, within bounds."""
-    text = request.headers.get(WHO_HEADER, "").strip()
-    printable = "".join(character for character in text if character.isprintable())
-    return printable[:WHO_MAX] or "local"
 
 
 async def body_of(request: Request, bytes_max: int) -> bytes:

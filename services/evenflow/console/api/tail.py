@@ -14,6 +14,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from pydantic_core import to_json
 
+from evenflow.console.access.admission import caller_of
 from evenflow.console.api.reading import PAGE_MAX, WAIT_MS_MAX, Strict, reply
 from evenflow.console.problems import Problem
 from evenflow.console.projection.feed import Wanted
@@ -51,7 +52,8 @@ class TailRoutes:
 
     async def events(self, request: Request, query: Annotated[Tail, Query()]) -> Response:
         """GET /events."""
-        wanted = Wanted(query.topic, query.type, query.task, query.node, query.queue)
+        tenant = caller_of(request.scope).tenant
+        wanted = Wanted(query.topic, query.type, query.task, query.node, query.queue, tenant)
         if "text/event-stream" in request.headers.get("accept", ""):
             return self._stream(wanted, request.headers.get("last-event-id", "") or query.after)
         feed = self._feed

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
+from evenflow.console.access.admission import caller_of
 from evenflow.console.api.reading import (
     DOCUMENT_BODY,
     PAGE_MAX,
@@ -19,7 +20,6 @@ from evenflow.console.api.reading import (
     permalink,
     reason_in,
     reply,
-    who_asks,
 )
 from evenflow.console.problems import Problem, Refusal, absent, invalid
 from evenflow.console.projection.course import Entry
@@ -108,7 +108,7 @@ class TaskRoutes:
     async def submit(self, request: Request, query: Annotated[Submission, Query()]) -> Response:
         """POST /tasks."""
         raw = await body_of(request, self._console.settings.body_bytes_max)
-        submitted = await self._console.submit(raw, who=who_asks(request))
+        submitted = await self._console.submit(raw, who=caller_of(request.scope))
         shown: dict[str, Any] = {
             "tenant": submitted.tenant,
             "task": submitted.task,
@@ -120,8 +120,11 @@ class TaskRoutes:
             shown["status"] = self._board.task_row(task) if task is not None else None
         return reply(shown, 202)
 
-    async def listed(self, query: Annotated[TaskList, Query()]) -> Response:
+    async def listed(self, request: Request, query: Annotated[TaskList, Query()]) -> Response:
         """GET /tasks."""
+        if bound := caller_of(request.scope).tenant:
+            query = query.model_copy(update={"tenant": query.tenant or bound})
+            caller_of(request.scope).keep_to(tenant=query.tenant)
         board = self._board
         wanted = [state for state in query.state.split(",") if state]
         for state in wanted:
@@ -178,7 +181,7 @@ class TaskRoutes:
         """POST /tasks/{task}/cancel."""
         given = await fields_of(request, self._console.settings.body_bytes_max, "reason")
         key = key_of_task(query, task)
-        found = await self._console.cancel(key, reason=reason_in(given), who=who_asks(request))
+        found = await self._console.cancel(key, reason=reason_in(given), who=caller_of(request.scope))
         shown = {"task": task, "state": str(found.state()[0]), "requested": not found.terminal}
         return reply(shown, 202 if not found.terminal else 200)
 
@@ -186,7 +189,7 @@ class TaskRoutes:
         """PATCH /tasks/{task}."""
         given = await fields_of(request, self._console.settings.body_bytes_max, "priority", "reason")
         found = await self._console.reprioritise(
-            key_of_task(query, task), priority_of(given), reason=reason_in(given), who=who_asks(request)
+            key_of_task(query, task), priority_of(given), reason=reason_in(given), who=caller_of(request.scope)
         )
         return reply({"task": task, "state": str(found.state()[0]), "requested": True}, 202)
 

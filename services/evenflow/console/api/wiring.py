@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from evenflow.console.access.admission import Admission
+from evenflow.console.access.api import AccessRoutes
+from evenflow.console.access.granting import Granting
+from evenflow.console.access.recording import Recording
 from evenflow.console.api.accounts import AccountRoutes
 from evenflow.console.api.app import application
 from evenflow.console.api.condition import ConditionRoutes
@@ -17,8 +21,9 @@ from evenflow.console.live_load import LiveView
 from evenflow.console.publishing import Publishing
 from evenflow.console.service import Console
 from evenflow.console.settings import ConsoleSettings
-from evenflow.console.stores import EndedTasks, Output
+from evenflow.console.stores import EndedTasks, Invitations, Output
 from evenflow.platform.runtime import Runtime
+from evenflow.platform.security.join_tokens import system_bytes
 from evenflow.platform.service import EventService
 
 
@@ -37,8 +42,15 @@ def serve(
             DocumentRoutes(console, publishing).router(),
             LetterRoutes(console, Letters(console, console.reader, host.outlet)).router(),
             TailRoutes(console).router(),
+            AccessRoutes(console, Granting(console, random_bytes=system_bytes), Invitations(runtime)).router(),
             condition.router(),
         ]
     )
-    condition.guard = Guard(app, hosts=settings.trusted_hosts, log=runtime.log)
+    condition.guard = Guard(
+        app,
+        admission=Admission(settings, console.board.papers, runtime.clock),
+        recording=Recording(console),
+        hosts=settings.trusted_hosts,
+        log=runtime.log,
+    )
     return condition.guard

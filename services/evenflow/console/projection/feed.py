@@ -33,13 +33,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which events a reader wants; an empty text means any."""
+    """Which events a reader wants; an empty text means any. With `tenant` only those of its tasks."""
 
     topic: str = ""
     type: str = ""
     task: str = ""
     node: str = ""
     queue: str = ""
+    tenant: str = ""
 
     def fits(self, received: Received) -> bool:
         """Whether an event is wanted. `type` may end in `*`; `task` is a task's id or tenant/task."""
@@ -48,6 +49,8 @@ class Wanted:
         if self.type and not _matches(self.type, received.envelope.type):
             return False
         body: Any = received.body
+        if self.tenant and self.tenant != _task_key(received, body).partition("/")[0]:
+            return False
         if self.task and self.task not in (str(getattr(body, "task", "")), _task_key(received, body)):
             return False
         if self.node and self.node not in (str(getattr(body, "node", "")), _place_node(body)):

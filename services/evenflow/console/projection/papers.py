@@ -15,6 +15,10 @@ from evenflow.platform.broker.codec import Received
 HISTORY_KEPT: Final = 200
 DEFAULT_QUEUE: Final = "default"
 PUBLISHED: Final = "document.publish"
+#: Outcomes of changes that took effect; older lines say none.
+DONE: Final = ("requested", "")
+#: Its documents hold who has access; they are shown by their own routes, without what is secret.
+HIDDEN: Final = "setting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Papers:
             return
         row = {**body.model_dump(mode="json"), "at_ms": received.timestamp_ms, "id": received.envelope.id}
         self.changes.append(row)
+        if body.outcome not in DONE:
+            return
         if body.action == PUBLISHED:
             kept = self.history.setdefault(body.subject, deque(maxlen=HISTORY_KEPT))
             version = body.parameters.get("version")

@@ -266,7 +266,7 @@ class Tasks:
         body: placement.TaskRejected | placement.SubmissionRefused | placement.TaskChangeRefused,
         received: Received,
     ) -> None:
-        """A rejection ends its task; the other two leave the task they name untouched."""
+        """A rejection ends its task; the other two leave the task they name untouched, also one never decided."""
         key = f"{body.tenant}/{body.task}"
         task = self.by_key.get(key)
         if isinstance(body, placement.TaskRejected):
@@ -279,6 +279,7 @@ class Tasks:
             task.reasons, task.reasons_ms = (body.reason,), received.timestamp_ms
             task.path, task.message = body.path, body.problem
             self._index(task)
+        task = task or self.pending.get(key)
         if task is not None:
             self._note(task, received)
 

@@ -20,6 +20,7 @@ from evenflow.events.documents.task_specification import body_digest, parse_task
 from evenflow.events.envelope import derived_id
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
+from evenflow.placement.deciding.trust import trusted
 from evenflow.placement.memory.rows import TaskRow
 from evenflow.platform.broker.codec import Received
 
@@ -40,6 +41,9 @@ def on_submitted(draft: Draft, received: Received) -> None:
         document = read_json(raw, source=received.origin)
     except Unreadable as error:
         draft.park(received, error.code, _text(error.problem))
+        return
+    tenant, name = _shown_id(document, received)
+    if not trusted(draft, received, tenant, name):
         return
     try:
         task = parse_task(document, new_id=lambda: _made_id(received))
@@ -183,6 +187,8 @@ def on_cancel(draft: Draft, received: Received) -> None:
     body = received.body
     if not isinstance(body, TaskCancelRequested):
         raise TypeError(body)
+    if not trusted(draft, received, body.tenant, body.task):
+        return
     row = draft.task(f"{body.tenant}/{body.task}")
     if row is None:
         draft.note("cancel of an unknown task ignored", task=f"{body.tenant}/{body.task}", origin=received.origin)
@@ -206,6 +212,8 @@ def on_change(draft: Draft, received: Received) -> None:
     body = received.body
     if not isinstance(body, TaskChangeRequested):
         raise TypeError(body)
+    if not trusted(draft, received, body.tenant, body.task):
+        return
     key = f"{body.tenant}/{body.task}"
     row = draft.task(key)
     path, problem = _change_problem(row, body.change)

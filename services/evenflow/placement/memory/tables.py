@@ -10,6 +10,8 @@ import heapq
 from collections.abc import Callable
 from typing import Final
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 from evenflow.core.fleet.description import NodeDescription, SiteDescription
 from evenflow.core.fleet.views import DatasetView, LinkView, NodeView
 from evenflow.core.lifecycle.node import DeviceState, Health, HealthReason, Reach, takes_work
@@ -19,12 +21,14 @@ from evenflow.core.queueing.quota import DEFAULT_QUEUE
 from evenflow.events.contracts.console import DocumentPublished
 from evenflow.events.contracts.inventory import DatasetChanged, NodeStatus
 from evenflow.events.contracts.link_probe import LinkEstimate
+from evenflow.events.documents.access import KIND, SIGNER_PREFIX, Signer, parse_signer
 from evenflow.events.documents.network import parse_site
 from evenflow.events.documents.node import parse_node
 from evenflow.events.documents.policy import parse_policy, policy_hash
 from evenflow.events.documents.queue import parse_queue
 from evenflow.events.streams import DATASETS, LINKS, NODES, POLICIES, Stream
 from evenflow.platform.broker.codec import Received
+from evenflow.platform.security.identity import public_key
 
 #: Streams followed, in the order in which a restart reads them.
 STREAMS: Final[tuple[Stream, ...]] = (POLICIES, NODES, LINKS, DATASETS)
@@ -40,6 +44,7 @@ class Tables:
         self.datasets: dict[str, DatasetView] = {}
         self.queues: dict[str, QueueDescription] = {DEFAULT_QUEUE: QueueDescription(DEFAULT_QUEUE)}
         self.sites: dict[str, SiteDescription] = {}
+        self.signers: dict[str, tuple[Signer, Ed25519PublicKey]] = {}
         self.policy: Policy = DEFAULT_POLICY
         self.policy_hash = policy_hash(DEFAULT_POLICY)
         self.dirty_nodes: dict[str, None] = {}
@@ -129,6 +134,15 @@ class Tables:
                 self.sites.pop(name, None)
             self.network_changed = True
             self.dirty_nodes.update(dict.fromkeys(self.nodes))
+        elif kind == KIND and name.startswith(SIGNER_PREFIX):
+            self._apply_signer(name.removeprefix(SIGNER_PREFIX), body)
+
+    def _apply_signer(self, name: str, body: DocumentPublished | None) -> None:
+        """One that can't be used is forgotten: an older version of it must not go on counting."""
+        self.signers.pop(name, None)
+        if body is not None:
+            signer = parse_signer(body.document)
+            self.signers[name] = (signer, public_key(signer.public_key))
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
