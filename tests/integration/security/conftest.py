@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from evenflow.testkit.servers.local import LocalServers
 
 CLOCK = SystemClock()
 USER = "evenflow-inventory"
+#: Threads of the clients that tried a server end a moment after the client was closed.
+HANDSHAKES_END_S = 0.3
 MADE_OF = (LockedKafka, LockedRedis, LockedDocuments)
 
 
@@ -81,3 +85,11 @@ def documents(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Con
 
         asyncio.run(lock())
         yield found
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Sockets whose handshake failed are collected within the test that made them, which knows them."""
+    yield
+    time.sleep(HANDSHAKES_END_S)
+    gc.collect()
