@@ -6,7 +6,7 @@ it calls itself. The door of the process sees to it that such a console listens 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -79,11 +79,21 @@ class Admission:
         if token is None or not right:
             raise self._refused(address, "the token is not known", "token-refused")
         # Only who holds the secret learns what became of it.
+        if ended := self._ended(token):
+            raise self._refused(address, f"the token {token.name} {ended}", "token-refused")
+        return Caller(token.name, token.role, token.tenant, token.queue, lets_in=self._holding(token))
+
+    def _ended(self, token: Token) -> str:
+        """Why a token lets nobody in any more; empty while it does."""
         if token.revoked:
-            raise self._refused(address, f"the token {token.name} was revoked", "token-refused")
-        if self._clock.now_ms() >= token.expires_ms:
-            raise self._refused(address, f"the token {token.name} expired", "token-refused")
-        return Caller(token.name, token.role, token.tenant, token.queue)
+            return "was revoked"
+        return "expired" if self._clock.now_ms() >= token.expires_ms else ""
+
+    def _holding(self, token: Token) -> Callable[[], bool]:
+        """Whether a token that let somebody in still would. A token has another version only once it is revoked."""
+        key = f"{KIND}/{TOKEN_PREFIX}{token.id}"
+        version = self._papers.version(key)
+        return lambda: self._papers.version(key) == version and not self._ended(token)
 
     def _token(self, token_id: str) -> Token | None:
         paper = self._papers.by_key.get(f"{KIND}/{TOKEN_PREFIX}{token_id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +20,7 @@ UNKNOWN: Final = "unknown"
 class Caller:
     """One request's caller. Empty `tenant` and `queue` = any; `role` None = nobody knows who it is.
 
+    `lets_in` says whether what was shown still holds: an answer may go on for hours, and its caller's right may not.
     `reason` is what the request's header gives. `recorded` counts the lines of the record that the request left, and
     `refusal` is why it was refused, so that one that left none can be recorded once.
     """
@@ -31,6 +33,7 @@ class Caller:
     reason: str = ""
     recorded: int = 0
     refusal: Problem | None = None
+    lets_in: Callable[[], bool] = lambda: True
 
     def need(self, role: Role, what: str) -> None:
         """Raises Problem, which names the role that is needed, when this one is not enough."""

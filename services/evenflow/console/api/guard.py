@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 
-from evenflow.console.access.admission import Admission
+from evenflow.console.access.admission import HINT, Admission
 from evenflow.console.access.caller import SCOPE, UNKNOWN, Caller
 from evenflow.console.access.recording import Recording
 from evenflow.console.problems import Problem, problem_of
@@ -23,6 +23,7 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 #: What anybody may ask: whether it lives and serves.
 OPEN: Final = ("/health", "/ready")
 RETRY_AFTER_S: Final = {429: b"60", 503: b"1"}
+ENDED: Final = Problem(401, "token-refused", "the token ended before the answer did", way_out=HINT)
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _HEADERS: Final = (
     (b"cache-control", b"no-store"),
@@ -32,6 +33,10 @@ _HEADERS: Final = (
 )
 
 Message = dict[str, Any]
+
+
+class Ended(Exception):
+    """The right to an answer ended before the answer did. None of the product's errors: no handler may answer it."""
 
 
 class Guard:
@@ -58,7 +63,7 @@ class Guard:
         answered = 500
         caller = scope[SCOPE] = Caller(UNKNOWN, None, address=_address(scope))
 
-        async def answer(message: Message) -> None:
+        async def tell(message: Message) -> None:
             nonlocal started, answered
             if message["type"] == "http.response.start":
                 started = True
@@ -67,11 +72,22 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
+        async def answer(message: Message) -> None:
+            # What was asked for may be told for hours, or waited for: each part of it needs the right anew.
+            if method in _READS and not caller.lets_in():
+                raise Ended
+            await tell(message)
+
         try:
             self._admit(method, scope)
             if scope["path"] not in OPEN:
                 caller = scope[SCOPE] = self._admission.caller(scope)
             await self.app(scope, receive, answer)
+        except Ended:
+            if started:
+                await send({"type": "http.response.body", "body": b""})
+            else:
+                await refuse(ENDED, tell)
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:
@@ -79,7 +95,7 @@ class Guard:
             if started:
                 raise
             caller.refusal = problem
-            await refuse(problem, answer)
+            await refuse(problem, tell)
         finally:
             if method not in _READS:
                 await self.recording.ended(scope, caller, answered)

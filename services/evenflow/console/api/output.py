@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from evenflow.console.access.admission import caller_of
+from evenflow.console.access.caller import Caller
 from evenflow.console.api.reading import Strict
 from evenflow.console.problems import Problem, Refusal, absent, invalid
 from evenflow.console.projection.task import Task
@@ -51,7 +53,7 @@ class OutputRoutes:
         )
         return router
 
-    async def logs(self, task: str, query: Annotated[Wanted, Query()]) -> StreamingResponse:
+    async def logs(self, task: str, request: Request, query: Annotated[Wanted, Query()]) -> StreamingResponse:
         """GET /tasks/{task}/logs."""
         found = self._console.task(f"{query.tenant}/{task}")
         attempt = query.attempt or found.current
@@ -65,15 +67,15 @@ class OutputRoutes:
             raise invalid("member", f"the attempt has {found.attempts[attempt].member_count} members, counted from 0")
         if self._open_count >= self._console.settings.stream_count_max:
             raise Problem(503, "busy", "too many readers", way_out="Try again in a moment.")
-        stream = self._stream(found, attempt, query)
+        stream = self._stream(caller_of(request.scope), found, attempt, query)
         return StreamingResponse(stream, media_type="text/plain; charset=utf-8", headers={"x-accel-buffering": "no"})
 
-    async def _stream(self, task: Task, attempt: int, query: Wanted) -> AsyncIterator[bytes]:
+    async def _stream(self, caller: Caller, task: Task, attempt: int, query: Wanted) -> AsyncIterator[bytes]:
         self._open_count += 1
         try:
             read: dict[str, None] = {}
             skip, looks = query.offset, 0
-            while True:
+            while caller.lets_in():
                 done = _is_done(task, attempt, query.member)
                 for path in await self._output.chunks(task.tenant, task.task, attempt, query.member):
                     if path in read:

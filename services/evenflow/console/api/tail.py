@@ -15,6 +15,7 @@ from pydantic import Field
 from pydantic_core import to_json
 
 from evenflow.console.access.admission import caller_of
+from evenflow.console.access.caller import Caller
 from evenflow.console.api.reading import PAGE_MAX, WAIT_MS_MAX, Strict, reply
 from evenflow.console.problems import Problem
 from evenflow.console.projection.feed import Wanted
@@ -52,10 +53,11 @@ class TailRoutes:
 
     async def events(self, request: Request, query: Annotated[Tail, Query()]) -> Response:
         """GET /events."""
-        tenant = caller_of(request.scope).tenant
-        wanted = Wanted(query.topic, query.type, query.task, query.node, query.queue, tenant)
+        caller = caller_of(request.scope)
+        wanted = Wanted(query.topic, query.type, query.task, query.node, query.queue, caller.tenant)
         if "text/event-stream" in request.headers.get("accept", ""):
-            return self._stream(wanted, request.headers.get("last-event-id", "") or query.after)
+            after = request.headers.get("last-event-id", "") or query.after
+            return self._stream(caller, wanted, after)
         feed = self._feed
         if not query.after:
             return reply({"items": feed.newest(wanted, query.limit), "next": feed.cursor, "reset": False})
@@ -69,14 +71,14 @@ class TailRoutes:
             upto, rows = feed.after(start, wanted, query.limit)
         return reply({"items": rows, "next": f"{feed.epoch}-{upto}", "reset": False})
 
-    def _stream(self, wanted: Wanted, after: str) -> StreamingResponse:
+    def _stream(self, caller: Caller, wanted: Wanted, after: str) -> StreamingResponse:
         if self._feed.reader_count >= self._console.settings.stream_count_max:
             raise Problem(503, "busy", "too many readers", way_out="Close one, or read pages with wait_ms.")
         return StreamingResponse(
-            self._frames(wanted, after), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
+            self._frames(caller, wanted, after), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
         )
 
-    async def _frames(self, wanted: Wanted, after: str) -> AsyncIterator[bytes]:
+    async def _frames(self, caller: Caller, wanted: Wanted, after: str) -> AsyncIterator[bytes]:
         feed = self._feed
         feed.reader_count += 1
         try:
@@ -84,7 +86,7 @@ class TailRoutes:
             if position is None:
                 position = feed.number
                 yield f"event: reset\nid: {feed.epoch}-{position}\ndata: {{}}\n\n".encode()
-            while not feed.closed:
+            while not feed.closed and caller.lets_in():
                 tick = feed.tick()
                 upto, rows = feed.after(position, wanted, BATCH)
                 for row in rows:
