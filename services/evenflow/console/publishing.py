@@ -40,6 +40,14 @@ class Publishing:
             raise invalid("", "must be a map of fields")
         if kind == "queue":
             who.keep_to(queue=name)
+            if who.tenant and not who.queue:
+                raise Problem(
+                    403,
+                    "out-of-bounds",
+                    f"a queue belongs to the pool, and the token of {who.name} is bounded to the tenant {who.tenant}",
+                    path="tenant",
+                    way_out="Ask an owner for a token that names the queue.",
+                )
         papers = self._console.board.papers
         versions = DOORS[kind](name, document)
         if expect is not None and papers.version(f"{kind}/{name}") != expect:

@@ -34,6 +34,7 @@ from evenflow.events.documents.task_specification import body_digest, parse_task
 from evenflow.events.streams import MESSAGE_BYTES_MAX
 from evenflow.platform.broker.codec import Fact, Received, body_bytes, decode
 from evenflow.platform.broker.outlet import Outlet
+from evenflow.platform.observability.redaction import hide_tokens
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.security.sealing import Sealer
 
@@ -188,9 +189,10 @@ class Console:
         change = ChangeRecorded(
             actor=who.name,
             action=action,
-            subject=subject,
+            # A token that somebody put into an address or a reason would be read by every viewer, for 90 days.
+            subject=hide_tokens(subject),
             parameters=parameters,
-            reason=reason or who.reason,
+            reason=hide_tokens(reason or who.reason),
             outcome=outcome,
             role=str(who.role or ""),
             address=who.address,

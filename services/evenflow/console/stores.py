@@ -43,7 +43,7 @@ class Invitations:
         return await issue_token(documents, system_bytes, now_ms=now_ms, lifetime_ms=lifetime_ms, grants=grants)
 
     async def revoke(self, token_id: str) -> bool:
-        """Remove a token; True when there was one. A node that joined with it stays: `nodes revoke` takes it out."""
+        """Remove an unused token; True when there was one. Raises TokenUsed: `nodes revoke` takes that node out."""
         return await revoke_token(self._runtime.documents, token_id)
 
 

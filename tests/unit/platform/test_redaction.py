@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenflow.platform.observability.redaction import HIDDEN, is_secret_key, redact, redact_text
+from evenflow.platform.observability.redaction import HIDDEN, hide_tokens, is_secret_key, redact, redact_text
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,7 @@ def test_a_field_with_a_plain_name_is_shown(key: str) -> None:
         ("GET redis://:hunter2@h:1 failed", "GET redis://:[hidden]@h:1 failed"),
         ("sent Bearer abcdefgh.hunter2", "sent Bearer [hidden]"),
         ("evj_0123456789abcdef_" + "a" * 64, "evj_0123456789abcdef_[hidden]"),
+        ("DELETE /tokens/evt_0123456789abcdef_" + "a" * 64, "DELETE /tokens/evt_0123456789abcdef_[hidden]"),
         ("x -----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY----- y", "x [hidden] y"),
         ("x -----BEGIN PRIVATE KEY-----\nhunter2", "x [hidden]"),
         ("http://host:80/path@2 stays", "http://host:80/path@2 stays"),
@@ -85,3 +86,9 @@ def test_long_deep_and_wide_values_are_cut_and_say_so() -> None:
 def test_a_secret_cut_in_half_is_still_hidden() -> None:
     """The search comes before the cut."""
     assert "hunter2" not in redact_text("x" * 1980 + " Bearer " + "hunter2" * 20)
+
+
+def test_a_token_in_a_persons_words_is_hidden_and_the_words_stay() -> None:
+    """Proves that reasons keep their words, whatever a log line would take them for."""
+    words = "basic maintenance of evt_0123456789abcdef_" + "a" * 64
+    assert hide_tokens(words) == f"basic maintenance of evt_0123456789abcdef_{HIDDEN}"

@@ -1,7 +1,7 @@
 """What a log line may hold: no secrets, and no more than a line's worth.
 
 A value is hidden by its key's name, at any depth, and inside text where it has a form that is always secret: the
-password of a URL, a bearer token, a join token, a private key in PEM form.
+password of a URL, a bearer token, an access or join token, a private key in PEM form.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _SECRET_KEY: Final = re.compile(
 _SECRET_TEXT: Final = re.compile(
     r"(?P<before>://[^\s/@:]*:)[^\s/@]+(?=@)"
     r"|(?P<bearer>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}"
-    r"|(?P<join>\bevj_[0-9a-f]{16}_)[0-9a-f]+"
+    r"|(?P<token>\bev[jt]_[0-9a-f]{16}_)[0-9a-f]+"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
+_TOKEN: Final = re.compile(r"\b(ev[jt]_[0-9a-f]{16}_)[0-9a-f]+", re.IGNORECASE)
 
 
 def redact(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,6 +46,11 @@ def redact_text(text: str) -> str:
     return text
 
 
+def hide_tokens(text: str) -> str:
+    """Text of people, as it was written but for the secrets of access and join tokens."""
+    return _TOKEN.sub(rf"\1{HIDDEN}", text)
+
+
 def is_secret_key(key: str) -> bool:
     """True when a field of that name is never shown."""
     return _SECRET_KEY.search(key) is not None
@@ -52,7 +58,7 @@ def is_secret_key(key: str) -> bool:
 
 def _hide(match: re.Match[str]) -> str:
     groups = match.groupdict()
-    return f"{groups['before'] or groups['bearer'] or groups['join'] or ''}{HIDDEN}"
+    return f"{groups['before'] or groups['bearer'] or groups['token'] or ''}{HIDDEN}"
 
 
 def _value(key: str, value: Any, depth: int) -> Any:

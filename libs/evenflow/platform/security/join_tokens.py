@@ -9,6 +9,7 @@ to its first try may have been lost; nobody else can gain by that.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import re
@@ -37,6 +38,15 @@ class TokenRefused(Refused):
 
     def __init__(self) -> None:
         super().__init__("the join token is unknown, expired or used; make a new one for this node")
+
+
+class TokenUsed(Conflict):
+    """A node has joined with it, so that there is nothing left to take back."""
+
+    code = "token-used"
+
+    def __init__(self) -> None:
+        super().__init__("a node has joined with this join token already")
 
 
 def system_bytes(count: int) -> bytes:
@@ -92,8 +102,17 @@ async def redeem_token(documents: Documents, token: str, *, now_ms: int, holder:
 
 
 async def revoke_token(documents: Documents, token_id: str) -> bool:
-    """Remove a token; True when there was one."""
-    return await documents.delete(COLLECTION, token_id)
+    """Remove an unused token; True when there was one. Raises TokenUsed when a node has joined with it."""
+    stored = await documents.get(COLLECTION, token_id)
+    if stored is not None and not stored.body["holder"]:
+        # It ends by the same conditional write as a use, so that of both at once one alone holds.
+        with contextlib.suppress(Conflict):
+            await documents.put(COLLECTION, token_id, {**stored.body, "expires_ms": 0}, expect=stored.version)
+            return await documents.delete(COLLECTION, token_id)
+        stored = await documents.get(COLLECTION, token_id)
+    if stored is not None and stored.body["holder"]:
+        raise TokenUsed
+    return False
 
 
 def _digest(token_id: str, secret: str) -> str:

@@ -54,6 +54,9 @@ class Admission:
         headers = dict(scope.get("headers", []))
         client = scope.get("client")
         address = str(client[0]) if client else ""
+        if sum(name == b"authorization" for name, _ in scope.get("headers", ())) > 1:
+            # Whoever stands before the console may have looked at the other one.
+            raise self._refused(address, "there are two authorization headers", "token-refused")
         caller = self._known(headers, address)
         caller.address = address
         caller.reason = _text(unquote(headers.get(REASON_HEADER, b"").decode("latin-1")), REASON_MAX)

@@ -11,11 +11,11 @@ from pydantic import Field
 from evenflow.console.access.admission import caller_of
 from evenflow.console.access.granting import LIFETIME_S, LIFETIME_S_MAX, Granting
 from evenflow.console.api.reading import DOCUMENT_BODY, Strict, document_of, fields_of, reason_in, reply
-from evenflow.console.problems import absent, invalid
+from evenflow.console.problems import Problem, absent, invalid
 from evenflow.console.service import Console
 from evenflow.console.stores import Invitations
 from evenflow.events.documents.access import Signer, Token, signer_document, token_document
-from evenflow.platform.security.join_tokens import LIFETIME_MS_MAX
+from evenflow.platform.security.join_tokens import LIFETIME_MS_MAX, TokenUsed
 
 INVITATION_S: Final = 86_400
 _INVITATION: Final = re.compile("[0-9a-f]{16}")
@@ -124,7 +124,13 @@ class AccessRoutes:
 
     async def uninvite(self, invitation: str, request: Request, query: Annotated[Why, Query()]) -> Response:
         """DELETE /invitations/{invitation}."""
-        if not _INVITATION.fullmatch(invitation) or not await self._invitations.revoke(invitation):
+        try:
+            revoked = bool(_INVITATION.fullmatch(invitation)) and await self._invitations.revoke(invitation)
+        except TokenUsed as used:
+            raise Problem(
+                409, used.code, used.message, way_out="Take that node out: evenflow nodes revoke NODE."
+            ) from used
+        if not revoked:
             raise absent("invitation", invitation, "evenflow changes shows the ids that were given out.")
         await self._console.publish(
             action="node.uninvite",

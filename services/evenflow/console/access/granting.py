@@ -6,11 +6,12 @@ published here alone: the door of other documents has no such kind.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evenflow.console.access.caller import Caller
+from evenflow.console.access.caller import LOCAL, OWNER, UNKNOWN, Caller
 from evenflow.console.problems import Problem, absent, invalid
 from evenflow.console.service import OWN_VIEW_MS, Console
 from evenflow.core.errors import FieldRefused
@@ -34,6 +35,8 @@ LIFETIME_S_MAX: Final = 366 * 86_400
 LIFETIME_S: Final = 30 * 86_400
 TOKENS_MAX: Final = 10_000
 SIGNERS_MAX: Final = 10_000
+#: What the record of changes calls callers without a token of their own.
+NOT_NAMES: Final = (OWNER, LOCAL, UNKNOWN)
 _DIGEST_UNKNOWN: Final = "0" * 64
 
 
@@ -54,6 +57,7 @@ class Granting:
         self._console = console
         self._papers = console.board.papers
         self._random_bytes = random_bytes
+        self._issuing = asyncio.Lock()
 
     # tokens -----------------------------------------------------------------------------------------------------------
 
@@ -67,13 +71,21 @@ class Granting:
         now_ms = self._console.now_ms()
         times = {"issued_ms": now_ms, "expires_ms": now_ms + lifetime_s * 1_000}
         asked = parse_token({**document, **times, "id": "new", "digest": _DIGEST_UNKNOWN})
-        living = self.tokens()
-        if any(token.name == asked.name and _lives(token, now_ms) for token in living):
+        if asked.name in NOT_NAMES:
+            raise invalid(
+                "name", f"is how the record of changes calls another; none of {', '.join(NOT_NAMES)} is given"
+            )
+        async with self._issuing:  # a second one must see the first
+            return await self._issue(asked, now_ms, who, reason)
+
+    async def _issue(self, asked: Token, now_ms: int, who: Caller, reason: str) -> tuple[Token, str]:
+        living = [token for token in self.tokens() if _lives(token, now_ms)]
+        if any(token.name == asked.name for token in living):
             way_out = "Choose another name, or revoke that one first: evenflow tokens revoke NAME."
             raise Problem(409, "name-taken", f"there is a token {asked.name} already", path="name", way_out=way_out)
         if len(living) >= TOKENS_MAX:
             raise Problem(
-                409, "too-many", f"there are {TOKENS_MAX} tokens", way_out="Give programs one each, not more."
+                409, "too-many", f"there are {TOKENS_MAX} living tokens", way_out="Give programs one each, not more."
             )
         text, token_id, digest = new_access_token(self._random_bytes)
         token = replace(asked, id=token_id, digest=digest)
@@ -81,15 +93,19 @@ class Granting:
         return token, text
 
     async def revoke(self, name: str, *, who: Caller, reason: str) -> Token:
-        """Revoke a token by its id or its name; once the answer is there this console lets it in no more."""
+        """Revoke a token by its id or its name; once the answer is there this console lets it in no more.
+
+        Two copies of the console may have given a name at once: by its name every one of them is revoked.
+        """
         now_ms = self._console.now_ms()
-        found = [t for t in self.tokens() if t.id == name or (t.name == name and _lives(t, now_ms))]
+        tokens = self.tokens()
+        found = [t for t in tokens if t.id == name] or [t for t in tokens if t.name == name and _lives(t, now_ms)]
         if not found:
             raise absent("living token", name, "evenflow tokens list shows them.")
-        token = replace(found[0], revoked=True)
-        if not found[0].revoked:
-            await self._publish_token(token, "token.revoke", who, reason)
-        return token
+        for token in found:
+            if not token.revoked:
+                await self._publish_token(replace(token, revoked=True), "token.revoke", who, reason)
+        return replace(found[-1], revoked=True)
 
     async def _publish_token(self, token: Token, action: str, who: Caller, reason: str) -> None:
         grant = Grant(f"{TOKEN_PREFIX}{token.id}", token_document(token), action, token.name)
@@ -109,7 +125,8 @@ class Granting:
         if "revoked" in document:
             raise invalid("revoked", "is said by evenflow signers revoke alone")
         signer = parse_signer({"name": name, **document})
-        if len(self.signers()) >= SIGNERS_MAX:
+        others = [one for one in self.signers() if not one.revoked and one.name != name]
+        if len(others) >= SIGNERS_MAX:
             raise Problem(409, "too-many", f"there are {SIGNERS_MAX} signers", way_out="Let one key speak for more.")
         await self._publish_signer(signer, "signer.publish", who, reason)
         return signer

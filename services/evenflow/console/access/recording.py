@@ -26,7 +26,7 @@ class Recording:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._minute = 0
-        self._count = 0
+        self._counts = {True: 0, False: 0}
         self.left_out_count = 0
 
     async def ended(self, scope: dict[str, Any], caller: Caller, status: int) -> None:
@@ -36,14 +36,15 @@ class Recording:
         console = self._console
         minute = console.runtime.clock.monotonic_ms() // MINUTE_MS
         if minute != self._minute:
-            self._minute, self._count = minute, 0
-        if self._count >= console.settings.refusals_recorded_per_minute_max:
+            self._minute, self._counts = minute, {True: 0, False: 0}
+        # Strangers have a bound of their own, so that none of them can crowd out what known callers try.
+        known, lines_max = caller.role is not None, console.settings.refusals_recorded_per_minute_max
+        self._counts[known] += 1
+        if self._counts[known] > lines_max:
             self.left_out_count += 1
-            if self._count == console.settings.refusals_recorded_per_minute_max:
-                self._count += 1
+            if self._counts[known] == lines_max + 1:
                 console.runtime.log.warning("refused changes not recorded one by one", way_out="See /metrics.")
             return
-        self._count += 1
         action, subject = named(scope)
         refusal = caller.refusal
         parameters: dict[str, Any] = {"status": status}

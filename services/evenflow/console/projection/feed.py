@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from evenflow.console.projection.papers import HIDDEN
+from evenflow.events.contracts.console import DocumentPublished
 from evenflow.events.contracts.tasks import TaskSubmitted
 from evenflow.platform.broker.codec import Received
 
@@ -93,13 +95,15 @@ def event_row(received: Received, cursor: str) -> dict[str, Any]:
 
 
 def body_of(received: Received) -> Any:
-    """The body as JSON values; a tombstone is null, an unreadable submission its text."""
+    """The body as JSON values; a tombstone is null, an unreadable submission its text. Who has access is left out."""
     body = received.body
     if isinstance(body, TaskSubmitted):
         try:
             return json.loads(body.raw)
         except (ValueError, RecursionError):
             return body.raw.decode("utf-8", "replace")
+    if isinstance(body, DocumentPublished) and body.kind == HIDDEN:
+        return body.model_dump(mode="json", exclude={"document"})
     return None if body is None else body.model_dump(mode="json")
 
 
