@@ -24,6 +24,15 @@ WORD = "hush-hush-hush"
         ("live", f"redis+cluster://me:{WORD}@127.0.0.1:1,127.0.0.1:2"),
         ("documents", f"mongodb://me:{WORD}@127.0.0.1/evenflow"),
         ("objects", f"s3://b?secret_access_key={WORD}"),
+        ("objects", f"s3://b?endpoint=http%3A%2F%2Fme%3A{WORD}%40127.0.0.1%3A9000"),
+        ("objects", f"s3://b?sse_customer_key_base64={WORD}"),
+        ("live", f"redis://:pa/{WORD}@127.0.0.1/0"),
+        ("live", f"redis://:pa?{WORD}@127.0.0.1/0"),
+        ("live", f"redis://127.0.0.1/0?pass%77ord={WORD}"),
+        ("log", f"KAFKAS://me:pa/{WORD}@127.0.0.1:9092"),
+        ("documents", f"mongodb://me%3A{WORD}@127.0.0.1/evenflow"),
+        ("documents", f"mongodb://127.0.0.1/?appname=a;tlsCertificateKeyFilePassword={WORD}"),
+        ("documents", f"mongodb://127.0.0.1/?authMechanismProperties=AWS_SESSION_TOKEN:{WORD}"),
     ],
 )
 def test_a_url_with_a_secret_is_refused_with_the_setting_to_use(field: str, url: str) -> None:
@@ -32,7 +41,7 @@ def test_a_url_with_a_secret_is_refused_with_the_setting_to_use(field: str, url:
         HostSettings(**{field: url}).access()
     assert refusal.value.path == field
     assert WORD not in refusal.value.message
-    assert ("environment" if field == "objects" else f"{field}_password_file") in refusal.value.message
+    assert "environment" in refusal.value.message or f"{field}_password_file" in refusal.value.message
 
 
 @pytest.mark.parametrize(
@@ -46,6 +55,15 @@ def test_a_url_with_a_secret_is_refused_with_the_setting_to_use(field: str, url:
         ("documents", "mongodb://[::1]:1,[fd00::1]:27017/evenflow?tls=false", "documents_ca_file"),
         ("objects", "s3://b?endpoint=http://store:9000", "https://"),
         ("log", "kafka://127.0.0.1.example.org:9092", "log_tls"),
+        ("log", "kafka://0.0.0.0:9092", "log_tls"),
+        ("log", "kafka://127.0.0.1@broker:9092", "log_tls"),
+        ("live", "redis://cache#@127.0.0.1/0", "rediss"),
+        ("live", "redis://[::ffff:10.0.0.1]/0", "rediss"),
+        ("documents", "mongodb+srv://db.example.org/evenflow?tls=false", "documents_ca_file"),
+        ("documents", "mongodb://db/evenflow?tls=true&ssl=false", "documents_ca_file"),
+        ("documents", "mongodb://db/evenflow?tls=true;tls=false", "documents_ca_file"),
+        ("objects", "s3://b?endpoint=HTTP://store:9000", "https://"),
+        ("objects", "s3://b?aws_endpoint_url=http%3A//store:9000", "https://"),
     ],
 )
 def test_a_server_beyond_loopback_is_refused_in_the_clear(field: str, url: str, way: str) -> None:
@@ -54,6 +72,24 @@ def test_a_server_beyond_loopback_is_refused_in_the_clear(field: str, url: str, 
         HostSettings(**{field: url}).access()
     assert "plaintext_beyond_loopback" in refusal.value.message
     assert HostSettings(**{field: url}, plaintext_beyond_loopback=True).access()[field].field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "url"),
+    [
+        ("live", "rediss://cache/0?ssl_cert_reqs=none"),
+        ("live", "rediss://cache/0?ssl_check_hostname=False"),
+        ("documents", "mongodb://db/evenflow?tls=true&tlsInsecure=true"),
+        ("documents", "mongodb://db/evenflow?tls=true&tlsAllowInvalidCertificates=true"),
+        ("documents", "mongodb+srv://db/evenflow?tlsallowinvalidhostnames=true"),
+        ("objects", "s3://b?endpoint=https://store&allow_invalid_certificates=true"),
+        ("objects", "s3://b?allow_http=true"),
+    ],
+)
+def test_a_url_can_not_have_any_certificate_believed(field: str, url: str) -> None:
+    """Proves that TLS always means a believed certificate with the server's name in it."""
+    with pytest.raises(FieldRefused, match="keeps TLS from checking"):
+        HostSettings(**{field: url}, plaintext_beyond_loopback=True).access()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote, unquote_plus
 
 from pydantic import SecretStr
 
@@ -29,8 +29,12 @@ _SAYS_TLS: Final = {
     "mongodb": False,
     "mongodb+srv": True,
 }
-_PASSWORD: Final = re.compile(r"://[^/@]*:[^/@]*@")
-_SECRET_OPTIONS: Final = re.compile(r"secret|password|token|access_key", re.IGNORECASE)
+#: A password may hold what ends a host elsewhere; paths of files begin with a slash and hold none.
+_PASSWORD: Final = re.compile(r"://(?!/)[^@]*:[^@]*@")
+_SECRET_OPTIONS: Final = re.compile(r"secret|password|token|access_key|customer_key", re.IGNORECASE)
+_SECRET_VALUES: Final = re.compile(r"session_token:", re.IGNORECASE)
+#: Options by which a client would believe any certificate, or go without.
+_UNVERIFIED: Final = re.compile(r"^ssl_|insecure|allow_?invalid|allow_http|^tlsdisable", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +98,16 @@ class Access:
 def check_door(url: str, access: Access, *, plaintext_beyond_loopback: bool) -> None:
     """Raises FieldRefused for a URL that holds a secret, and for one that leaves this machine without TLS."""
     field = access.field
-    if _PASSWORD.search(url):
+    if _PASSWORD.search(url) or _PASSWORD.search(unquote(url)):
         raise FieldRefused(
             field, f"may not hold a password: set {field}_user and {field}_password (or {field}_password_file)"
         )
-    query = parse_qsl(url.partition("?")[2])
-    for name, _ in query:
-        if _SECRET_OPTIONS.search(name):
-            raise FieldRefused(field, f"may not hold {name}: keys of an object store come from the environment")
+    for name, value in _options(url):
+        if _SECRET_OPTIONS.search(name) or _SECRET_VALUES.search(value):
+            raise FieldRefused(field, f"may not hold {name[:80]!a}: keys of an object store come from the environment")
+        if _UNVERIFIED.search(name):
+            way_out = f"name the authority in {field}_ca_file" if field != "objects" else "let the system believe it"
+            raise FieldRefused(field, f"may not hold {name[:80]!a}, which keeps TLS from checking: {way_out}")
     access.check()
     beyond = [host for host in clear_hosts(url, access) if not _is_loopback(host)]
     if beyond and not plaintext_beyond_loopback:
@@ -140,16 +146,28 @@ def tls_reason(text: str, field: str) -> str | None:
 def clear_hosts(url: str, access: Access) -> list[str]:
     """Hosts that the URL reaches without TLS; none when it stays in the process or speaks TLS."""
     scheme, _, rest = url.partition("://")
-    options = {name.lower(): value for name, value in parse_qsl(rest.partition("?")[2])}
-    if scheme == "s3":
-        endpoint = options.get("endpoint", "")
-        return [urlsplit(endpoint).hostname or ""] if endpoint.startswith("http://") else []
-    if scheme not in _SAYS_TLS or _SAYS_TLS[scheme] or access.over_tls:
+    options = _options(url)
+    if scheme == "s3":  # its endpoint has several names
+        endpoints = [value for _, value in options if value.lower().startswith("http://")]
+        return [_host(_authority(value.partition("://")[2])) for value in endpoints]
+    if scheme not in _SAYS_TLS or access.over_tls:
         return []
-    if scheme == "mongodb" and "true" in (options.get("tls"), options.get("ssl")):
+    said = {value.lower() for name, value in options if name.lower() in ("tls", "ssl")}
+    says_tls = "true" in said if scheme == "mongodb" else _SAYS_TLS[scheme]
+    if says_tls and "false" not in said:
         return []
-    places = re.split(r"[/?]", rest, maxsplit=1)[0].rpartition("@")[2]
-    return [_host(place) for place in places.split(",")]
+    return [_host(place) for place in _authority(rest).split(",")]
+
+
+def _options(url: str) -> list[tuple[str, str]]:
+    """Every option of a URL, as each of the clients may read it: some take a semicolon for an ampersand."""
+    pairs = (pair.partition("=") for pair in re.split("[&;]", url.partition("?")[2]))
+    return [(unquote_plus(name), unquote_plus(value)) for name, _, value in pairs]
+
+
+def _authority(rest: str) -> str:
+    """What stands between `://` and the path, without a user."""
+    return re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
 
 
 def _host(place: str) -> str:
