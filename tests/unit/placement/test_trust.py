@@ -15,6 +15,7 @@ from evenflow.events.contracts.console import DocumentPublished
 from evenflow.events.contracts.tasks import TaskCancelRequested, TaskChangeRequested, TaskSubmitted
 from evenflow.events.documents.access import Signer, signer_document
 from evenflow.events.streams import POLICIES, TASKS
+from evenflow.placement.deciding.trust import SKEW_MS
 from evenflow.platform.broker.codec import Encoded, Fact, encode
 from evenflow.platform.security.identity import key_from_seed, public_text
 from evenflow.platform.security.sealing import Sealer
@@ -118,13 +119,56 @@ def test_the_same_record_again_is_nothing(guarded: Any) -> None:
 
 def test_a_replay_beyond_the_memory_of_ids_is_refused(guarded: Any) -> None:
     """Proves that a signature is too old exactly when the memory could no longer tell it from a new one."""
-    kept = guarded.settings.task_id_retention_ms
-    guarded.feed(TASKS, signed(submission(guarded, at_ms=-kept)))
+    kept = guarded.settings.task_id_retention_ms - SKEW_MS
+    guarded.feed(TASKS, signed(submission(guarded, at_ms=1 - kept)))
     assert guarded.types(guarded.turn()) == ["task.assigned"]
-    guarded.feed(TASKS, signed(submission(guarded, task="t2", event="e2", at_ms=-kept - 1)))
+    guarded.feed(TASKS, signed(submission(guarded, task="t2", event="e2", at_ms=-kept)))
     assert "longer ago" in refusal(guarded, guarded.turn())
-    guarded.feed(TASKS, signed(submission(guarded, task="t3", event="e3", at_ms=300_001)))
+    guarded.feed(TASKS, signed(submission(guarded, task="t3", event="e3", at_ms=SKEW_MS + 1)))
     assert "in the future" in refusal(guarded, guarded.turn())
+
+
+@pytest.mark.parametrize("memory", [{}, {"ended_tasks_max": 1}, {"task_id_retention_ms": 40_000}], ids=str)
+def test_whatever_ids_are_forgotten_no_signed_task_runs_twice(make_pool: Any, memory: dict[str, int]) -> None:
+    """Proves that neither a clock ahead of ours nor a short memory lets a record that was carried out start again."""
+    pool = make_pool(unsigned_submissions="none", **memory)
+    know(pool, "physics-ci", PHYSICS, "physics")
+    ahead = min(SKEW_MS, pool.settings.task_id_retention_ms // 4)
+    first = None
+    for name in ("t1", "t2"):
+        one = pool.feed(TASKS, signed(submission(pool, task=name, event=name, at_ms=ahead)))
+        first = first or one
+        assert "submission.refused" not in pool.types(pool.turn())
+        cancel = TaskCancelRequested(tenant="physics", task=name)
+        pool.feed(TASKS, signed(record(pool, cancel, f"physics/{name}", event=f"no-{name}")))
+        assert "task.ended" in pool.types(pool.turn())
+        pool.after(pool.settings.task_id_retention_ms / 40_000)
+    pool.node("n1")
+    for _ in range(48):
+        pool.after(pool.settings.task_id_retention_ms / 40_000)
+        pool.again(first)
+        assert set(pool.types(pool.turn())) <= {"submission.refused"}
+    assert "physics/t1" not in pool.model.tasks
+
+
+def test_a_signed_change_that_another_followed_is_not_taken_again(guarded: Any) -> None:
+    """Proves that nobody sets a task back by repeating an older change of its own owner, nor after a take-over."""
+    blocker, waiting = submission(guarded, task="t0", event="e0"), submission(guarded)
+    for one in (blocker, waiting):
+        guarded.feed(TASKS, signed(one))
+    guarded.turn()
+    changes = [
+        guarded.feed(TASKS, signed(record(guarded, TaskChangeRequested(
+            tenant="physics", task="t1", change={"priority": priority}), "physics/t1", event=event, at_ms=at_ms)))
+        for priority, event, at_ms in ((900, "e2", 0), (10, "e3", 1))
+    ]  # fmt: skip
+    guarded.turn()
+    assert guarded.model.tasks["physics/t1"].priority == 10
+    guarded.take_over()
+    for one in changes:
+        guarded.again(one)
+    assert guarded.types(guarded.turn()) == ["task.change-refused"]
+    assert guarded.model.tasks["physics/t1"].priority == 10
 
 
 def test_a_revoked_signer_counts_no_more(guarded: Any) -> None:

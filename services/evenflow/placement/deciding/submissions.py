@@ -20,7 +20,7 @@ from evenflow.events.documents.task_specification import body_digest, parse_task
 from evenflow.events.envelope import derived_id
 from evenflow.placement.deciding import endings
 from evenflow.placement.deciding.draft import Draft
-from evenflow.placement.deciding.trust import trusted
+from evenflow.placement.deciding.trust import outlived, trusted
 from evenflow.placement.memory.rows import TaskRow
 from evenflow.platform.broker.codec import Received
 
@@ -217,6 +217,8 @@ def on_change(draft: Draft, received: Received) -> None:
     key = f"{body.tenant}/{body.task}"
     row = draft.task(key)
     path, problem = _change_problem(row, body.change)
+    if row is not None and not problem and outlived(received, row.changed_ms):
+        path, problem = "change", "was signed before the change that the task took last; ask again"
     if problem or row is None:
         refusal = {"tenant": body.tenant, "task": body.task, "path": path, "problem": problem}
         draft.say_of(EventType.TASK_CHANGE_REFUSED, key, body.tenant, refusal, received)
@@ -224,6 +226,8 @@ def on_change(draft: Draft, received: Received) -> None:
     if row.priority == body.change["priority"]:
         return
     row = draft.change(key)
+    if received.envelope.submitter is not None:
+        row.changed_ms = received.envelope.time_ms
     row.priority = body.change["priority"]
     if row.task is not None:
         row.task = replace(row.task, priority=row.priority)

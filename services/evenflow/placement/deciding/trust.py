@@ -10,7 +10,7 @@ from typing import Final
 
 from evenflow.core.lifecycle.event_types import EventType
 from evenflow.core.lifecycle.reasons import Reason
-from evenflow.events.envelope import SubmitterStamp
+from evenflow.events.envelope import Envelope, SubmitterStamp
 from evenflow.placement.deciding.draft import Draft
 from evenflow.platform.broker.codec import Received
 from evenflow.platform.security.signatures import SIGNATURE_BYTES, submission_fields, verify_submission
@@ -46,6 +46,30 @@ def trusted(draft: Draft, received: Received, tenant: str, task: str) -> bool:
     return False
 
 
+def outlived(received: Received, changed_ms: int) -> bool:
+    """Whether a signed change is older than the last signed one that its task took: somebody says it again."""
+    return received.envelope.submitter is not None and received.envelope.time_ms < changed_ms
+
+
+def _time_problem(draft: Draft, envelope: Envelope) -> str:
+    """What is wrong with the time of a signature: nothing may hold longer than the id that it used is remembered.
+
+    A task that was signed ahead of our clock may end, and later be forgotten, by as much sooner.
+    """
+    signed_ms, kept_ms = envelope.time_ms, draft.settings.task_id_retention_ms
+    ahead_ms = min(SKEW_MS, kept_ms // 4)
+    if signed_ms - draft.now_ms > ahead_ms:
+        return "signed in the future; set the signer's clock"
+    if draft.now_ms - signed_ms >= kept_ms - ahead_ms:
+        return "signed longer ago than ids are remembered; submit it again"
+    if envelope.type != EventType.TASK_SUBMITTED:  # nothing starts by those
+        return ""
+    forgotten_ms = draft.model.forgotten_ms(draft.settings.ended_tasks_max)
+    if forgotten_ms is not None and signed_ms <= forgotten_ms + ahead_ms:
+        return "signed before the oldest id that is remembered; submit it again, and raise ended_tasks_max"
+    return ""
+
+
 def _problem(draft: Draft, received: Received, stamp: SubmitterStamp, tenant: str) -> str:
     """What is wrong with a signature; empty when it holds. The cheap questions come first."""
     envelope = received.envelope
@@ -58,11 +82,8 @@ def _problem(draft: Draft, received: Received, stamp: SubmitterStamp, tenant: st
         return f"signer {name} was revoked"
     if not signer.speaks_for(tenant):
         return f"signer {name} does not speak for this tenant"
-    # Ids are remembered for so long: what is older could be a replay that the memory can't tell.
-    if draft.now_ms - envelope.time_ms > draft.settings.task_id_retention_ms:
-        return "signed longer ago than ids are remembered; submit it again"
-    if envelope.time_ms - draft.now_ms > SKEW_MS:
-        return "signed in the future; set the signer's clock"
+    if problem := _time_problem(draft, envelope):
+        return problem
     fields = submission_fields(
         signer=stamp.signer,
         event=envelope.id,

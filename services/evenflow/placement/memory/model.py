@@ -168,6 +168,10 @@ class Model:
         """When the first of the remembered ends happened."""
         return self._ended[0][0] if self._ended else None
 
+    def forgotten_ms(self, count_max: int) -> int | None:
+        """Up to when tasks ended that may have been forgotten for their number; None while there is room for more."""
+        return self.oldest_end_ms() if self._ended_count >= count_max else None
+
     # --- views --------------------------------------------------------------------------------------------------------
 
     def restored(self, now_ms: int) -> None:

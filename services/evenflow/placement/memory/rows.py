@@ -110,6 +110,7 @@ class TaskRow:
 
     `specification` is the document as JSON bytes, `task` what the door made of it (None once ended). `queued_ms`: since
     when it waits with an empty hand: what an earlier attempt takes to empty its place is a stop, not a wait.
+    `changed_ms`: when the last signed change that it took was signed.
     """
 
     tenant: str
@@ -139,6 +140,7 @@ class TaskRow:
     alerts: tuple[str, ...] = ()
     ended_ms: int = 0
     correlation_id: str = ""
+    changed_ms: int = 0
 
     @property
     def key(self) -> str:
@@ -214,6 +216,7 @@ _MEMBER_RARE: Final = (
 _TASK_RARE: Final = (
     "not_before_ms", "attempt", "failure_count", "start_failed", "setback_count", "avoid", "checkpoints",
     "lost_generations", "reasons", "announced_ms", "unreachable", "alerts", "ended_ms", "correlation_id",
+    "changed_ms",
 )  # fmt: skip
 
 
