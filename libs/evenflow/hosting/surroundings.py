@@ -8,14 +8,14 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, SecretStr, field_validator
 
-from evenflow.core.errors import FieldRefused
+from evenflow.core.errors import FieldRefused, Refused
 from evenflow.events.streams import topics
 from evenflow.hosting.operations.stores import TracedDocuments, TracedObjects
 from evenflow.hosting.operations.traces import Traces, checked_collector
 from evenflow.platform.broker.codec import make_wire
 from evenflow.platform.broker.embedded.log import EmbeddedLog
 from evenflow.platform.broker.embedded.transport import EmbeddedTransport
-from evenflow.platform.broker.factory import CACHE_BYTES, make_transport
+from evenflow.platform.broker.factory import CACHE_BYTES, kafka_of, make_transport
 from evenflow.platform.broker.factory import make_log as make_embedded_log
 from evenflow.platform.broker.ports import Transport
 from evenflow.platform.clock import Clock, Ids, RandomIds, SystemClock, system_random
@@ -25,7 +25,7 @@ from evenflow.platform.observability.metrics import Metrics
 from evenflow.platform.runtime import Runtime
 from evenflow.platform.security.access import NOBODY, Access, check_door
 from evenflow.platform.settings import Settings
-from evenflow.platform.stores.factory import Stores, open_stores
+from evenflow.platform.stores.factory import Stores, check_kind, open_stores
 
 #: How long a broker waits for handlers at a stop.
 GRACE_S: Final = 3.0
@@ -91,7 +91,8 @@ class HostSettings(Settings):
     def access(self) -> dict[str, Access]:
         """How to log in to each server, by the field of its URL.
 
-        Raises FieldRefused for half a login, a URL that holds a secret, and one that leaves this machine in the clear.
+        Raises FieldRefused for half a login, a URL that holds a secret or is of no known kind, and one that leaves this
+        machine in the clear.
         """
         logins = {
             "log": Access(
@@ -106,6 +107,13 @@ class HostSettings(Settings):
         }  # fmt: skip
         for field, login in logins.items():
             check_door(getattr(self, field), login, plaintext_beyond_loopback=self.plaintext_beyond_loopback)
+        if not self.log.startswith("embedded:"):
+            try:
+                kafka_of(self.log)
+            except Refused as refusal:
+                raise FieldRefused("log", refusal.message) from refusal
+        for field in ("documents", "live", "objects"):
+            check_kind(field, getattr(self, field))
         return logins
 
 

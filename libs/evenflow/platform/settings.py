@@ -170,12 +170,23 @@ def read_table(path: Path) -> dict[str, Any]:
         else:
             raise FieldRefused(str(path), "must end in .yaml, .yml or .toml")
     except (yaml.YAMLError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FieldRefused(str(path), f"can't be read: {' '.join(str(error).split())[:300]}") from error
+        raise FieldRefused(str(path), f"can't be read: {_without_its_lines(error)}") from None
     if table is None:
         return {}
     if not isinstance(table, dict) or not all(isinstance(key, str) for key in table):
         raise FieldRefused(str(path), "must hold fields by name")
     return table
+
+
+def _without_its_lines(error: Exception) -> str:
+    """What is wrong with a file and where; never a line of it, since somebody may have written a secret there."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+        return f"{error.problem or error.context}{where}"
+    if isinstance(error, UnicodeDecodeError):
+        return "is not UTF-8 text"
+    return " ".join(str(error).split())[:300]
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -192,7 +203,7 @@ class _StrictLoader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if key in seen:
-                raise yaml.YAMLError(f"key {key!r} stands twice{key_node.start_mark}")
+                raise yaml.MarkedYAMLError(problem=f"key {key!r} stands twice", problem_mark=key_node.start_mark)
             seen.append(key)
         return super().construct_mapping(node, deep)
 

@@ -110,6 +110,27 @@ def test_tls_and_loopback_need_no_word(settings: dict[str, object]) -> None:
     HostSettings(**settings).access()
 
 
+@pytest.mark.parametrize(
+    ("field", "url"),
+    [
+        ("log", f"kafkas://{WORD}"),
+        ("log", WORD),
+        ("log", f"kafka://127.0.0.1:1?user={WORD}"),
+        ("log", "kafka://127.0.0.1:1?replication=0"),
+        ("documents", f"mysql://127.0.0.1/{WORD}"),
+        ("live", f"REDIS://cache/{WORD}"),
+        ("objects", f"gs://bucket/{WORD}"),
+        ("objects", WORD),
+    ],
+)
+def test_a_url_of_no_known_kind_is_refused_before_anything_is_opened(field: str, url: str) -> None:
+    """Proves that --check-config finds it, and that the URL is not repeated: there may be a secret in it."""
+    with pytest.raises(FieldRefused) as refusal:
+        HostSettings(**{field: url}, plaintext_beyond_loopback=True).access()
+    assert refusal.value.path == field
+    assert WORD not in refusal.value.message
+
+
 def test_half_a_login_is_refused(tmp_path: Path) -> None:
     """Proves that a forgotten half is named."""
     with pytest.raises(FieldRefused, match="log_password: is missing, though log_user is given"):

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field, SecretStr, ValidationError
 
 from evenflow.core.errors import FieldRefused
-from evenflow.platform.settings import Settings, load_settings, shown
+from evenflow.platform.settings import Settings, load_settings, read_table, shown
 
 Ratio = Annotated[float, Field(ge=0, le=1)]
 
@@ -194,3 +194,12 @@ def test_a_number_without_limits_cant_be_defined(annotation: Any) -> None:
     """The mistake shows when the class is made, naming the field."""
     with pytest.raises(TypeError, match=r"Loose\.number needs limits"):
         type("Loose", (Settings,), {"__annotations__": {"number": annotation}, "__module__": __name__})
+
+
+@pytest.mark.parametrize("lines", ['a: "{}', "a: {}\n   b: 1", "a: b\n  a: {}", "- {}: [", "a: &{} 1", "{}: b: c"])
+def test_a_broken_file_is_refused_without_its_lines(tmp_path: Path, lines: str) -> None:
+    """Proves that a secret which somebody wrote into a file that can't be read is not printed with the reason."""
+    (tmp_path / "s.yaml").write_text("host:\n  " + lines.format("hush-hush-hush") + "\n")
+    with pytest.raises(FieldRefused) as refusal:
+        read_table(tmp_path / "s.yaml")
+    assert "hush" not in f"{refusal.value.message} {refusal.value.__cause__}"

@@ -31,11 +31,25 @@ def make_log(url: str, *, clock: Clock, hooks: Hooks | None = None, cache_bytes:
     `cache_bytes`: how much of a folder's newest records stays in memory.
     """
     if not url.startswith("embedded:"):
-        message = f"{url!r} is not an embedded log: {_WAYS}"
+        message = f"the URL names no embedded log: {_WAYS}"
         raise Refused(message)
     folder = url.removeprefix("embedded:")
     storage = FileStorage(Path(folder), cache_bytes=cache_bytes) if folder else MemoryStorage()
     return EmbeddedLog(clock=clock, storage=storage, hooks=hooks)
+
+
+def kafka_of(url: str) -> tuple[str, int]:
+    """Servers and replication of a `kafka:` URL. Raises Refused, never with the URL: there may be a password in it."""
+    if not url.startswith("kafka://"):
+        message = f"the log's URL is of an unknown kind: {_WAYS}"
+        raise Refused(message)
+    servers, _, query = url.removeprefix("kafka://").partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    replication = options.pop("replication", "1")
+    if not servers or options or not replication.isdecimal() or int(replication) < 1:
+        message = f"the log's URL names no Kafka: {_WAYS}, with nothing but ?replication=N behind it"
+        raise Refused(message)
+    return servers, int(replication)
 
 
 def make_transport(
@@ -54,20 +68,12 @@ def make_transport(
     if url.startswith("embedded:"):
         log = make_log(url, clock=clock, hooks=hooks)
         return EmbeddedTransport(log, clock=clock, ids=ids, graceful_timeout_s=graceful_timeout_s)
-    if not url.startswith("kafka://"):
-        message = f"unknown log {url!r}: {_WAYS}"
-        raise Refused(message)
-    servers, _, query = url.removeprefix("kafka://").partition("?")
-    options = dict(parse_qsl(query, strict_parsing=bool(query)))
-    replication = options.pop("replication", "1")
-    if not servers or options or not replication.isdecimal() or int(replication) < 1:
-        message = f"{url!r} names no Kafka: {_WAYS}, with nothing but ?replication=N behind it"
-        raise Refused(message)
+    servers, replication = kafka_of(url)
     return KafkaTransport(
         servers,
         clock=clock,
         ids=ids,
-        replication=int(replication),
+        replication=replication,
         graceful_timeout_s=graceful_timeout_s,
         access=access,
     )

@@ -31,7 +31,7 @@ _SAYS_TLS: Final = {
 }
 #: A password may hold what ends a host elsewhere; paths of files begin with a slash and hold none.
 _PASSWORD: Final = re.compile(r"://(?!/)[^@]*:[^@]*@")
-_SECRET_OPTIONS: Final = re.compile(r"secret|password|token|access_key|customer_key", re.IGNORECASE)
+_SECRET_OPTIONS: Final = re.compile(r"secret|passw|token|access_key|customer_key", re.IGNORECASE)
 _SECRET_VALUES: Final = re.compile(r"session_token:", re.IGNORECASE)
 #: Options by which a client would believe any certificate, or go without.
 _UNVERIFIED: Final = re.compile(r"^ssl_|insecure|allow_?invalid|allow_http|^tlsdisable", re.IGNORECASE)

@@ -13,11 +13,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from evenflow.core.errors import FieldRefused
 from evenflow.platform.security.access import Access
 from evenflow.platform.stores.ports import Documents, LiveLoad, Objects
+
+_KINDS: Final = {
+    "documents": ("sqlite", "mongodb", "mongodb+srv", "memory"),
+    "live": ("fake", "redis", "rediss", "redis+cluster", "rediss+cluster", "memory"),
+    "objects": ("file", "s3", "memory"),
+}
+
+
+def check_kind(field: str, url: str) -> None:
+    """Raises FieldRefused unless a store's URL is of a kind that `open_stores` knows; opens nothing."""
+    scheme, _ = _split(url, field)
+    if scheme not in _KINDS[field]:
+        raise _unknown(field, scheme, ", ".join(_KINDS[field]))
 
 
 @dataclass(frozen=True, slots=True)
