@@ -104,10 +104,10 @@ class Gateway:
         static = self.settings.token.get_secret_value()
         if static and hmac.compare_digest(static.encode(), body.token.encode("utf-8", "replace")):
             return
+        # It is for one node: a machine that was revoked comes back under no other name with what it joined by.
+        holder = f"{body.node}/{fingerprint(shown)}"
         try:
-            await redeem_token(
-                self.runtime.documents, body.token, now_ms=self.runtime.clock.now_ms(), holder=fingerprint(shown)
-            )
+            await redeem_token(self.runtime.documents, body.token, now_ms=self.runtime.clock.now_ms(), holder=holder)
         except TokenRefused as error:
             raise IdentityRefused(error.message) from None
 

@@ -111,8 +111,8 @@ def test_an_address_or_method_that_is_not_there_is_refused_like_everything_else(
     play(main)
 
 
-def test_a_join_token_lets_one_key_in(play):
-    """Proves that one-time tokens work beside the static one, and that a second key gains nothing by one."""
+def test_a_join_token_lets_one_node_in(play):
+    """Proves that one-time tokens work beside the static one, and that neither a second key nor a second name gains by one."""
 
     async def main(door):
         def some(count):
@@ -120,6 +120,8 @@ def test_a_join_token_lets_one_key_in(play):
 
         token = await issue_token(door.documents, some, now_ms=door.clock.now_ms(), lifetime_ms=60_000, grants={})
         assert (await door.join(token=token))[0] == 201
+        assert (await door.join(token=token))[0] == 201
+        assert (await door.join(node="n2", document={"id": "n2", "site": "east"}, token=token))[0] == 401
         assert (await door.join(node="n2", document={"id": "n2", "site": "east"}, token=token, key=STRANGER))[0] == 401
 
     play(main, token="")

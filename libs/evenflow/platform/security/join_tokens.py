@@ -3,8 +3,8 @@
     evj_<16 hex: id>_<64 hex: secret>
 
 The store keeps a digest of the secret, the expiry, what the token grants, and who used it. Using it is one conditional
-write, so two nodes can't both. The same holder (the fingerprint of a public key) may show it again, because the answer
-to its first try may have been lost; nobody else can gain by that.
+write, so two nodes can't both. The same holder (a node with the fingerprint of its key) may show it again, because the
+answer to its first try may have been lost; nobody else can gain by that.
 """
 
 from __future__ import annotations
