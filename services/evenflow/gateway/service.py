@@ -37,6 +37,7 @@ from evenflow.platform.security.stamps import request_fields
 
 SESSIONS_TARGET = "/v1/sessions"
 OBJECT_ROOTS = ("checkpoints", "logs")
+MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Gateway:
         self._identities = Identities(runtime.documents, settings.sessions_remembered_max, self.desired.keys)
         self._session_keys: dict[tuple[str, str], bytes] = {}
         self._alerted: dict[str, None] = {}
+        self._minute = self._stranger_count = 0
         self.secret = bytes.fromhex(settings.secret.get_secret_value())
         self.published_count = 0
         self.refused_count = 0
@@ -73,7 +75,8 @@ class Gateway:
         try:
             await self._prove(body, shown, raw, signature, fields)
         except IdentityRefused as error:
-            await self.alert(body.node, error.message)
+            if await self._identities.of(body.node) is not None or self._has_room_for_strangers():
+                await self.alert(body.node, error.message)
             raise
         session = self.runtime.ids.new_id()
         announced = self._announced(body, session)
@@ -115,9 +118,22 @@ class Gateway:
         """An id outside the grammar can't be a key of anything; inventory still hears of it and says so."""
         if re.fullmatch(ID_GRAMMAR, body.node):
             return
-        if body.node.isprintable():
+        if body.node.isprintable() and self._has_room_for_strangers():
             await self._outlet.publish(self._announced(body, ""))
         raise FieldRefused("node", f"must match {ID_GRAMMAR}")
+
+    def _has_room_for_strangers(self) -> bool:
+        """Whether one more record may be written for somebody who has proved nothing: anybody can ask for more."""
+        minute = self.runtime.clock.monotonic_ms() // MINUTE_MS
+        records_max = self.settings.strangers_recorded_per_minute_max
+        if minute != self._minute:
+            self._minute, self._stranger_count = minute, 0
+        self._stranger_count += 1
+        if self._stranger_count == records_max + 1:
+            self.runtime.log.warning(
+                "more strangers ask for a session than are told one by one", minute_max=records_max
+            )
+        return self._stranger_count <= records_max
 
     def _announced(self, body: SessionBody, session: str) -> Fact:
         announced = NodeAnnounced(

@@ -17,7 +17,7 @@ class GatewaySettings(Settings):
 
     `token` is one that any new node may show (embedded profile; empty = join tokens only). `secret` is what session
     keys are derived from, hexadecimal, the same in every gateway of a pool; empty = made once and kept among the
-    documents.
+    documents. What may be written to the log for callers who have proved nothing is bounded by the minute.
     """
 
     token: SecretStr = Field(default=SecretStr(""), max_length=256)
@@ -31,6 +31,7 @@ class GatewaySettings(Settings):
     request_age_ms_max: int = Field(default=60_000, ge=1_000, le=86_400_000)
     requests_per_node_max: int = Field(default=200, ge=1, le=10_000)
     tombstones_per_node_max: int = Field(default=1_000, ge=1, le=100_000)
+    strangers_recorded_per_minute_max: int = Field(default=60, ge=1, le=10_000)
     sessions_remembered_max: int = Field(default=100_000, ge=1, le=10_000_000)
 
     @field_validator("secret")

@@ -84,6 +84,26 @@ def test_a_node_keeps_its_key_and_comes_back_without_a_token(play):
     ]
 
 
+def test_strangers_write_so_much_and_no_more(play):
+    """Proves that made-up names fill neither log nor alerts, and that a known node's impostor is told all the same."""
+
+    async def main(door):
+        await door.join()
+        for number in range(9):
+            assert (await door.join(node=f"N {number}"))[0] == 400
+            assert (await door.join(node=f"made-up-{number}", token="guess"))[0] == 401
+        assert (await door.join(key=STRANGER))[0] == 401
+        await door.clock.sleep(60)
+        assert (await door.join(node="N x"))[0] == 400
+
+    door = play(main, strangers_recorded_per_minute_max=4)
+    subjects = [one.body.subject for one in door.on(streams.ALERTS)]
+    strange = [one.body.node for one in door.on(streams.TELEMETRY) if one.body.node != "n1"]
+    assert subjects[-1] == "n1"
+    assert len(subjects[:-1]) + len(strange) == 4 + 1
+    assert strange[-1] == "N x"
+
+
 def test_a_node_that_registered_is_known_from_the_log_when_the_documents_are_gone(play):
     """Proves that identities are a view: the key in the node's state lets it in without a token, another key not."""
 
@@ -112,7 +132,7 @@ def test_an_address_or_method_that_is_not_there_is_refused_like_everything_else(
 
 
 def test_a_join_token_lets_one_node_in(play):
-    """Proves that one-time tokens work beside the static one, and that neither a second key nor a second name gains by one."""
+    """Proves that one-time tokens work beside the static one, and that no second key or name gains by one."""
 
     async def main(door):
         def some(count):
