@@ -87,6 +87,7 @@ def _routes(dev: Any) -> list[tuple[str, str, tuple[str, ...]]]:
 GOOD = {
     "task": "t1", "node": "east-1", "kind": "queue", "name": "research", "dataset": "texts", "site": "west",
     "topic": "evenflow.requests.v1", "partition": "0", "offset": "0",
+    "signer": "physics-ci", "token": "ci", "invitation": "0123456789abcdef",
 }  # fmt: skip
 TAKES_A_BODY = ("POST", "PUT", "PATCH")
 
