@@ -125,7 +125,9 @@ async def _drive(seen: Seen) -> None:
         return exchanges[-1]
 
     fleet = Fleet(around, exchange, TOKEN, None)
-    world = World(composition.doors["console"], around.clock, around.logger("neighbourhood"), seed=1, load=False)
+    world = World(
+        composition.doors["console"], around.clock, around.logger("neighbourhood"), token="", seed=1, load=False
+    )
     composition.supervisor.add(fleet.name, lambda: fleet)
     composition.supervisor.add(world.name, lambda: world)
     await composition.start()

@@ -9,6 +9,8 @@ import pytest
 from evenflow.sim.command import run_files
 from evenflow.sim.scenario.outcome import HOLDS
 
+#: The longest lives a thousand rounds: two minutes of a processor, and several on a machine that is shared.
+pytestmark = pytest.mark.timeout(1_200)
 FILES = sorted(Path(__file__).parent.rglob("*.yaml"))
 #: Worlds that exploration found and shrunk; each once broke something.
 FOUND = [file for file in FILES if file.parent.name == "found"]

@@ -103,7 +103,7 @@ def test_an_interrupt_ends_all_processes(tmp_path):
     try:
         workers = _children(command.pid)
         os.killpg(command.pid, signal.SIGINT)
-        _, said = command.communicate(timeout=30)
+        _, said = command.communicate(timeout=120)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(command.pid, signal.SIGKILL)
