@@ -102,14 +102,14 @@ async def _kill_deciders(world: World) -> None:
 
 SERVICE_ROWS: Final[tuple[Row, ...]] = (
     *(_killed(service) for service in SERVICES),
-    *(_killed_at(f"placement.{point}-round-commit", nth) for point in ("before", "after") for nth in (1, 3)),
+    *(_killed_at(f"placement.{point}-round-commit", 1) for point in ("before", "after")),
     _killed_at("placement.before-image", 1),
     _killed_at("placement.after-image", 1, brief=False),
     *(_killed_twice(f"placement.{point}") for point in ("after-fence-0", "after-fence", "after-restore")),
     _killed_at("billing.before-commit", 1),
     _killed_at("billing.after-commit", 1),
-    *(_killed_at(f"{service}.before-publish", 1, brief=service != "console") for service in PUBLISHERS),
-    *(_killed_at(f"{service}.after-publish", 1, brief=service != "console") for service in PUBLISHERS),
+    *(_killed_at(f"{service}.before-publish", 1, brief=service in ("billing", "gateway")) for service in PUBLISHERS),
+    *(_killed_at(f"{service}.after-publish", 1, brief=service in ("billing", "gateway")) for service in PUBLISHERS),
     Row("all services are killed at once", "service", _kill_all),
     Row("those that work alone are killed at once", "service", _kill_deciders),
     Row("the nodes' agents are killed and away for 4 s", "agent", _kill_nodes),
@@ -121,7 +121,7 @@ SERVICE_ROWS: Final[tuple[Row, ...]] = (
     *(
         _killed_at(f"placement.{point}-round-commit", nth, brief=False)
         for point in ("before", "after")
-        for nth in (7, 20)
+        for nth in (3, 7, 20)
     ),
     *(_killed_at(f"billing.{point}-commit", nth, brief=False) for point in ("before", "after") for nth in (3, 9)),
     *(
